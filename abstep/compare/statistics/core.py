@@ -1,0 +1,205 @@
+"""The core test: Student's t on window means, their number corrected for autocorrelation (STATISTICS 2.4).
+
+Every function works on rows: an array (k, n) holds k metrics over the n windows of one side, in step order.
+Windows that were dropped are closed up. Times may be in any unit; standard errors come back in the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from abstep.compare.statistics import special
+
+if TYPE_CHECKING:
+    from abstep.compare.statistics.types import Floats
+
+RESOLUTION = 500.0
+"""ns: what one time stamp can be trusted to; no mean is better known than this over the root of n."""
+GUARD_WINDOWS = 20
+"""From this many windows a side the second, prior-free variance (EWC) is used where it is more careful."""
+
+
+class Prior(NamedTuple):
+    """What autocorrelation is expected (`rho`) and how many windows that expectation is worth (`weight`)."""
+
+    weight: float
+    rho: float
+
+
+CORE_PRIOR = Prior(20.0, 0.35)
+FAMILY_PRIOR = Prior(40.0, 0.40)
+PAIRED_PRIOR = Prior(10.0, 0.35)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """k differences, their standard errors and degrees of freedom; each (k,)."""
+
+    delta: Floats
+    se: Floats
+    df: Floats
+
+    def p(self) -> Floats:
+        """Return the two-sided p of no difference, (k,); 1 where the difference is 0."""
+        sure = np.where(self.delta == 0, 0.0, np.inf)
+        t = np.asarray(np.divide(self.delta, self.se, out=sure, where=self.se > 0), dtype=np.float64)
+        return special.t_two_sided(t, self.df)
+
+    def half_width(self, level: float) -> Floats:
+        """Return half the width of the two-sided interval of that level (0..1), (k,)."""
+        return np.asarray(special.t_quantile(0.5 + level / 2, self.df) * self.se, dtype=np.float64)
+
+
+def centred(x: Floats) -> Floats:
+    """Return rows (k, n) minus their means."""
+    return np.asarray(x - x.mean(axis=-1, keepdims=True), dtype=np.float64)
+
+
+def autocorrelation(sides: tuple[Floats, ...], prior: Prior) -> Floats:
+    """Return rho at lag 1, (k,): pooled over sides (k, n_s), bias-corrected, shrunk to the prior.
+
+    One side (paired differences) is its own series length; two sides have their mean length.
+    """
+    total = sum(x.shape[-1] for x in sides)
+    length = total / len(sides)
+    c = [centred(x) for x in sides]
+    power = np.sum([(x * x).sum(axis=-1) for x in c], axis=0)
+    lagged = np.sum([(x[:, 1:] * x[:, :-1]).sum(axis=-1) for x in c], axis=0)
+    r = np.divide(lagged, power, out=np.zeros_like(power), where=power > 0)
+    if length > 6:
+        corrected = (length * r + 1.0) / (length - 4.0)
+    else:
+        corrected = r + (1.0 + 4.0 * np.clip(r, 0.0, 1.0)) / length
+    corrected = np.clip(corrected, -0.5, 0.9)
+    return np.asarray(
+        np.clip((total * corrected + prior.weight * prior.rho) / (total + prior.weight), 0.0, 0.9)
+    )
+
+
+def inflation(rho: Floats, n: int) -> Floats:
+    """Return tau, (k,): var(mean of n windows) = var * tau / n for an AR(1) series."""
+    # 1 + 2 sum_{j=1}^{n-1} (1 - j/n) rho^j, summed
+    tau = 1.0 + 2.0 * (rho / (1.0 - rho) - rho * (1.0 - rho**n) / (n * (1.0 - rho) ** 2))
+    return np.asarray(np.minimum(tau, n / 1.5))
+
+
+class SideVariance(NamedTuple):
+    """A side's variance of one window, its inflation tau and degrees of freedom; each (k,)."""
+
+    variance: Floats
+    tau: Floats
+    df: Floats
+
+
+def side_variance(x: Floats, rho: Floats) -> SideVariance:
+    """Return v = s^2 (n-1)/(n-tau), tau and f = max(n/tau - 1, .5) of rows (k, n), n >= 2."""
+    n = x.shape[-1]
+    tau = inflation(rho, n)
+    squares = (centred(x) ** 2).sum(axis=-1)
+    return SideVariance(squares / (n - tau), tau, np.maximum(n / tau - 1.0, 0.5))
+
+
+def satterthwaite(a: Floats, df_a: Floats, b: Floats, df_b: Floats) -> Floats:
+    """Return the degrees of freedom of a + b, variances of two means; their sum where both are 0."""
+    spread = a * a / df_a + b * b / df_b
+    return np.divide((a + b) ** 2, spread, out=np.asarray(df_a + df_b, dtype=np.float64), where=spread > 0)
+
+
+def cosine_variance(x: Floats) -> tuple[Floats, int]:
+    """Return var(mean) of rows (k, n), (k,), and its degrees of freedom: equal-weighted cosines (EWC).
+
+    Lazarus, Lewis, Stock and Watson 2018: B = .4 n^(2/3) type-II cosine weights.
+    """
+    n = x.shape[-1]
+    count = round(0.4 * n ** (2.0 / 3.0))
+    c = centred(x)
+    angle = math.pi * (np.arange(n) + 0.5) / n
+    squares = np.zeros(x.shape[0])
+    for j in range(1, count + 1):
+        squares += ((c * np.cos(j * angle)).sum(axis=-1) * math.sqrt(2.0 / n)) ** 2
+    return squares / count / n, count
+
+
+def resolution_se(*windows: int, resolution: float = RESOLUTION) -> float:
+    """Return the smallest standard error that the difference of means of so many windows can have."""
+    return resolution * math.sqrt(sum(1.0 / n for n in windows))
+
+
+def more_careful(core: Estimate, other: Estimate) -> Estimate:
+    """Return, row by row, the estimate with the larger p; its interval goes with it."""
+    p_core, p_other = core.p(), other.p()
+    wider = other.half_width(0.95) > core.half_width(0.95)
+    take = (p_other > p_core) | ((p_other == p_core) & wider)
+    return Estimate(core.delta, np.where(take, other.se, core.se), np.where(take, other.df, core.df))
+
+
+def two_sample(
+    a: Floats,
+    b: Floats,
+    *,
+    delta: Floats | None = None,
+    prior: Prior = CORE_PRIOR,
+    resolution: float = RESOLUTION,
+    guard: bool = True,
+) -> Estimate:
+    """Compare rows (k, n_a) of the base with rows (k, n_b) of the variant, each n >= 2 (STATISTICS 2.4).
+
+    Args:
+        a: base windows.
+        b: variant windows.
+        delta: (k,) exact differences of means, when already known.
+        prior: for the autocorrelation.
+        resolution: smallest believable error of one window, in the unit of the data.
+        guard: whether 20 windows a side bring in the prior-free variance.
+
+    """
+    n_a, n_b = a.shape[-1], b.shape[-1]
+    if delta is None:
+        delta = b.mean(axis=-1) - a.mean(axis=-1)
+    least = resolution_se(n_a, n_b, resolution=resolution)
+    rho = autocorrelation((a, b), prior)
+    side_a, side_b = side_variance(a, rho), side_variance(b, rho)
+    mean_a, mean_b = side_a.variance * side_a.tau / n_a, side_b.variance * side_b.tau / n_b
+    core = Estimate(
+        delta,
+        np.maximum(np.sqrt(mean_a + mean_b), least),
+        satterthwaite(mean_a, side_a.df, mean_b, side_b.df),
+    )
+    if not guard or min(n_a, n_b) < GUARD_WINDOWS:
+        return core
+    (mean_a, df_a), (mean_b, df_b) = cosine_variance(a), cosine_variance(b)
+    rows = np.ones_like(mean_a)
+    return more_careful(
+        core,
+        Estimate(
+            delta,
+            np.maximum(np.sqrt(mean_a + mean_b), least),
+            satterthwaite(mean_a, df_a * rows, mean_b, df_b * rows),
+        ),
+    )
+
+
+def one_sample(
+    difference: Floats,
+    *,
+    delta: Floats | None = None,
+    prior: Prior = PAIRED_PRIOR,
+    resolution: float = RESOLUTION,
+    guard: bool = True,
+) -> Estimate:
+    """Test whether rows (k, n) of paired differences have mean 0, n >= 2 (STATISTICS 2.7)."""
+    n = difference.shape[-1]
+    if delta is None:
+        delta = difference.mean(axis=-1)
+    least = resolution_se(n, n, resolution=resolution)
+    rho = autocorrelation((difference,), prior)
+    side = side_variance(difference, rho)
+    core = Estimate(delta, np.maximum(np.sqrt(side.variance * side.tau / n), least), side.df)
+    if not guard or n < GUARD_WINDOWS:
+        return core
+    mean, df = cosine_variance(difference)
+    return more_careful(core, Estimate(delta, np.maximum(np.sqrt(mean), least), np.full_like(mean, df)))

@@ -1,0 +1,127 @@
+"""Tests of a family of intervals or pairs: variances learn from each other (STATISTICS 2.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from abstep.compare.statistics import special
+from abstep.compare.statistics.core import (
+    FAMILY_PRIOR,
+    GUARD_WINDOWS,
+    RESOLUTION,
+    Estimate,
+    Prior,
+    autocorrelation,
+    resolution_se,
+    side_variance,
+    two_sample,
+)
+
+if TYPE_CHECKING:
+    from abstep.compare.statistics.types import Flags, Floats
+
+FAMILY_SIZE = 10
+"""From this many tested metrics their variances are moderated."""
+
+
+class Moderated(NamedTuple):
+    """Squeezed variances and their degrees of freedom, each (k,)."""
+
+    variance: Floats
+    df: Floats
+
+
+def squeeze(variance: Floats, df: Floats, *, prior_share: float = 1.0) -> Moderated | None:
+    """Squeeze k relative variances towards what the family shows (limma; Smyth 2004).
+
+    Args:
+        variance: (k,), 0 allowed: such rows take no part in the fit.
+        df: (k,) their degrees of freedom.
+        prior_share: what share of the fitted prior's degrees of freedom is believed.
+
+    Returns:
+        None when fewer than two rows vary, so that there is nothing to learn from.
+
+    """
+    fit = variance > 0
+    if int(fit.sum()) < 2:
+        return None
+    z, half = np.log(variance[fit]), df[fit] / 2.0
+    e = z - special.digamma(half) + np.log(half)
+    spread = float(e.var(ddof=1) - special.trigamma(half).mean())
+    prior_df = 2.0 * special.trigamma_inverse(spread) if spread > 0 else 1e6
+    prior_half = prior_df / 2.0
+    prior = float(np.exp(e.mean() + special.digamma(prior_half) - np.log(prior_half)))
+    prior_df *= prior_share
+    return Moderated(
+        (prior_df * prior + df * variance) / (prior_df + df),
+        np.minimum(prior_df + df, df.sum()),
+    )
+
+
+def family_two_sample(
+    a: Floats,
+    b: Floats,
+    *,
+    delta: Floats | None = None,
+    prior: Prior = FAMILY_PRIOR,
+    resolution: float = RESOLUTION,
+) -> Estimate:
+    """Compare rows (k, n_a) and (k, n_b) of one family, n >= 2 windows a side, never paired (STATISTICS 2.5).
+
+    Fewer than 10 rows, or rows that do not vary, take the core test with the family's prior.
+    """
+    n_a, n_b = a.shape[-1], b.shape[-1]
+    mean_a, mean_b = a.mean(axis=-1), b.mean(axis=-1)
+    if delta is None:
+        delta = mean_b - mean_a
+    if len(a) >= FAMILY_SIZE:
+        rho = autocorrelation((a, b), prior)
+        side_a, side_b = side_variance(a, rho), side_variance(b, rho)
+        df = side_a.df + side_b.df
+        scale = np.maximum(np.abs(mean_a), np.abs(mean_b))
+        scale = np.where(scale > 0, scale, 1.0)
+        pooled = (side_a.df * side_a.variance + side_b.df * side_b.variance) / df
+        moderated = squeeze(pooled / scale**2, df)
+        if moderated is not None:
+            se = scale * np.sqrt(moderated.variance * (side_a.tau / n_a + side_b.tau / n_b))
+            return Estimate(
+                delta, np.maximum(se, resolution_se(n_a, n_b, resolution=resolution)), moderated.df
+            )
+    return two_sample(a, b, delta=delta, prior=prior, resolution=resolution)
+
+
+def comes_and_goes(present: Flags) -> Flags:
+    """Return which rows (k, n) switch on and off in blocks rather than window by window, (k,).
+
+    True where both states occur twice or more and the number of stretches is at most max(2, .6 of what chance
+    gives). With fewer than 20 windows nothing can be said: False.
+    """
+    n = present.shape[-1]
+    if n < GUARD_WINDOWS:
+        return np.zeros(len(present), dtype=np.bool_)
+    on = present.sum(axis=-1)
+    off = n - on
+    stretches = 1 + (present[:, 1:] != present[:, :-1]).sum(axis=-1)
+    expected = 1.0 + 2.0 * on * off / n
+    return np.asarray((on > 1) & (off > 1) & (stretches <= np.maximum(2.0, 0.6 * expected)))
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """Return the q values of m p values, (m,) (Benjamini and Hochberg 1995)."""
+    m = len(p)
+    order = np.argsort(p, kind="stable")[::-1]
+    q = np.empty(m)
+    q[order] = np.minimum.accumulate(p[order] * m / np.arange(m, 0, -1))
+    return np.minimum(q, 1.0)
+
+
+def holm(p: Floats) -> Floats:
+    """Return m p values adjusted by Holm's step-down method, (m,) (Holm 1979)."""
+    m = len(p)
+    order = np.argsort(p, kind="stable")
+    q = np.empty(m)
+    q[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
+    return np.minimum(q, 1.0)
