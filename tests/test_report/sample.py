@@ -1,0 +1,300 @@
+"""A comparison written by hand, and its awkward relatives: what the reports are tested on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from abstep.compare.comparison import (
+    AccountRow,
+    CategoryRow,
+    Check,
+    ClockRow,
+    CollectiveRow,
+    Comparability,
+    Comparison,
+    ContentionRow,
+    Dropped,
+    Explanation,
+    Milestones,
+    Note,
+    PathRow,
+    RankRow,
+    SettingChange,
+    Side,
+    SlotRow,
+    Tail,
+    ValidityRow,
+)
+from abstep.compare.statistics.types import ONE_RUN_SENTENCE, Delta, Verdict
+
+MS = 1e6
+REASONS = {0: "warm-up", 1: "warm-up", 17: "outlier", 41: "last_in_cycle"}
+REDUCE = "backward all_reduce before Optimizer.step#SGD.step #1"
+
+
+def delta(base: float | None, variant: float | None, verdict: Verdict | None, **more: Any) -> Delta:
+    """A delta of times in ms; the interval is a tenth of the larger side around it."""
+    if base is None or variant is None:
+        return Delta(None, None, None, verdict=verdict, **more)
+    half = 0.1 * max(base, variant)
+    tested: dict[str, Any] = {"n_base": 38, "n_variant": 38}
+    if verdict not in (None, "too_few", "below_floor"):
+        tested |= {"p_value": 0.0012, "q_value": 0.0045}
+        tested |= {"ci_low": (variant - base - half) * MS, "ci_high": (variant - base + half) * MS}
+    return Delta(base * MS, variant * MS, (variant - base) * MS, verdict=verdict, **(tested | more))
+
+
+class Windows:
+    """The part of the detail that the figures ask for."""
+
+    def windows(self) -> pl.DataFrame:
+        rows = [
+            (name, 0, step, rank, int((mean + 0.1 * (step % 5) + 0.02 * rank) * MS), REASONS.get(step))
+            for name, mean in (("base", 48.0), ("variant", 42.9))
+            for step in range(42)
+            for rank in (0, 1)
+        ]
+        schema = ["side", "repeat", "step", "rank", "length_ns", "reason"]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def side(name: str, **more: Any) -> Side:
+    base = name == "base"
+    plain = Side(
+        name=f"runs/{name}", label="bucket 100 MB" if base else "bucket 4 MB", world_size=2, ranks=(0, 1),
+        repeats=1, device="cuda", device_name="NVIDIA A100-SXM4-40GB", host_only=False, windows_total=42,
+        windows_used=38, steps_used=tuple(s for s in range(42) if s not in REASONS), dropped=(
+            Dropped(0, None, 0, "warm-up"), Dropped(0, None, 1, "warm-up"),
+            Dropped(0, None, 41, "last_in_cycle"), Dropped(0, 1, 17, "outlier"),
+        ),
+        clock=(ClockRow(0, 0, 0.0, None, 3200.0, None), ClockRow(0, 1, 15_300.0, 0.8, 4100.0, -12_000.0)),
+        settings={"overlap": True, "bucket_cap_mb": 100 if base else 4, "batch": 32}, resident=False,
+        unattributed_share=0.0031, overlap_of_communication=4.0 / 16.2 if base else 9.4 / 15.0,
+        overlap_of_compute=4.0 / 34.0 if base else 9.4 / 35.5,
+        milestones=Milestones(0.21 * MS, 33.0 * MS, 45.1 * MS if base else 40.3 * MS, 47.0 * MS, 12.1 * MS),
+        ideal=34.0 * MS if base else 35.5 * MS,
+    )  # fmt: skip
+    return replace(plain, **more)
+
+
+def slot(number: int, base: float, variant: float, verdict: Verdict, **more: Any) -> SlotRow:
+    words = {
+        "id": f"backward/dp/all_reduce/{number}",
+        "label": f"backward all_reduce before layer_{number}.weight",
+        "phase": "backward", "group": "default_pg (2)", "collective": "all_reduce", "kind": "blocking",
+        "consumer": f"layer_{number}.weight", "inferred": number % 2 == 1, "matched": True,
+        "base_peer_wait": 0.3 * base * MS, "variant_peer_wait": 0.25 * variant * MS,
+        "base_transport": 0.7 * base * MS, "variant_transport": 0.75 * variant * MS,
+        "base_independent": 0.4 * MS, "variant_independent": None,
+    } | more  # fmt: skip
+    seen = {"presence_base": float(base > 0), "presence_variant": float(variant > 0)}
+    return SlotRow(delta=delta(base, variant, verdict, **seen), **words)
+
+
+def collectives(name: str) -> tuple[CollectiveRow, ...]:
+    base = name == "base"
+    return (
+        CollectiveRow(
+            side=name, collective="all_reduce", group="default_pg (2)", phase="backward", bytes=102_400_000.0,
+            count=2.0 if base else 25.0, queue=0.12 * MS, peer_wait=3.7 * MS, transport=12.5 * MS,
+            exposed=(12.2 if base else 5.6) * MS, hidden=(4.0 if base else 9.4) * MS, independent=21.0 * MS,
+            slack=0.05 * MS, duration=(16.2 if base else 15.0) * MS, busbw_gb_s=8.19, late_rank=1,
+            late_share=0.71, late_reason="compute", isolated=None,
+        ),
+    )  # fmt: skip
+
+
+def comparison(**more: Any) -> Comparison:
+    """DDP with large and with small buckets: one exposed slot disappears, contention takes a part back."""
+    slots = (
+        slot(1, 7.0, 0.0, "disappeared", label=REDUCE, consumer="Optimizer.step#SGD.step #1"),
+        slot(2, 3.0, 1.2, "shrank"), slot(3, 1.0, 1.9, "grew"), slot(4, 0.0, 1.3, "appeared"),
+        slot(5, 0.9, 0.9, "unchanged"),
+        slot(6, 0.295, 0.296, "inconclusive", kind="incidental", consumer=None,
+             label="incidental all_reduce in backward"),
+        slot(7, 0.005, 0.004, "below_floor", matched=False),
+    )  # fmt: skip
+    exposed = tuple(
+        AccountRow("exposed", s.label, s.delta.delta or 0.0, s.delta.base, s.delta.variant, s.id)
+        for s in slots
+    )
+    rest = (
+        AccountRow("contention", "compute slowed beside communication", 1_312_345.4),
+        AccountRow("speed", "same work at another speed", 152_111.3),
+        AccountRow("added_work", "added work", 98_765.4),
+        AccountRow("removed_work", "removed work", -63_222.1),
+        AccountRow("copy", "copies alone", 0.0),
+        AccountRow("idle_end_of_step", "idle at the end of the step", -211_000.7),
+        AccountRow("idle_host_late", "idle, host late", 199_000.2),
+        AccountRow("idle_stream_wait", "idle, stream wait", 12_000.5),
+        AccountRow("unassigned", "unassigned", 0.0),
+    )  # fmt: skip
+    categories = (
+        ("compute_alone", 30.0, 26.1, "shrank"), ("overlapped", 4.0, 9.4, "grew"),
+        ("exposed", 12.2, 5.6, "shrank"), ("copy_only", 0.4, 0.4, "unchanged"),
+        ("idle", 1.6, 1.6, "inconclusive"),
+    )  # fmt: skip
+    plain = Comparison(
+        version="0.1.0", options={"alpha": 0.05, "min_effect_pct": 1.0, "warmup": "auto"},
+        base=side("base"), variant=side("variant"),
+        comparability=Comparability(
+            "qualified",
+            (
+                Check("world_size", "pass", "2", "2", ""), Check("device", "pass", "cuda", "cuda", ""),
+                Check("software", "warn", "torch 2.7.1", "torch 2.8.0", "another version of PyTorch"),
+                Check("one_setting", "pass", "bucket_cap_mb=100", "bucket_cap_mb=4", "one setting differs"),
+                Check("compute_work", "pass", "0.99", "0.99", ""),
+                Check("input_work", "unknown", "-", "-", "no shapes"),
+            ),
+            (SettingChange("bucket_cap_mb", 100, 4),),
+        ),
+        validity=tuple(
+            ValidityRow(i, s, "pass", None, None, None, "")
+            for i in ("collective_order", "early_consumption", "complete_set") for s in ("base", "variant")
+        ),
+        step_time=replace(
+            delta(48.2, 43.1, "faster", q_value=None, ci_low=-5.6 * MS, ci_high=-4.61 * MS),
+            margin=0.482 * MS, smallest_detectable=0.71 * MS,
+        ),
+        tail=Tail(0.31 * MS, 0.29 * MS, -0.02 * MS, 1, 1),
+        decomposition=tuple(CategoryRow(c, delta(b, v, w)) for c, b, v, w in categories),
+        account=exposed + rest, intervals=slots,
+        contention=(
+            ContentionRow(
+                "aten::addmm ampere_sgemm_128x64", "all_reduce", slots[2].id, delta(0.4, 1.7, "grew"),
+                1.08, 1.31, 2.1 * MS, 5.9 * MS, 1.003,
+            ),
+            ContentionRow(
+                "aten::relu vectorized", "all_reduce", slots[2].id, delta(0.02, 0.03, "inconclusive"),
+                None, 1.02, 0.1 * MS, 0.2 * MS, None, "without samples alone: the run-wide ratio is used",
+            ),
+        ),
+        collectives=collectives("base") + collectives("variant"),
+        ranks=tuple(
+            RankRow(s, r, c * MS, o * MS, e * MS, 0.4 * MS, i * MS, p * MS, late * MS)
+            for s, r, c, o, e, i, p, late in (
+                ("base", 0, 29.8, 4.0, 12.4, 1.6, 4.0, 0.0), ("base", 1, 30.2, 4.0, 12.0, 1.6, 3.4, 0.6),
+                ("variant", 0, 25.9, 9.4, 5.8, 1.6, 4.0, 0.0), ("variant", 1, 26.3, 9.4, 5.4, 1.6, 3.4, 0.5),
+            )
+        ),
+        path=(
+            PathRow("base", 33.6 * MS, 12.4 * MS, 0.9 * MS, 1.3 * MS, {0: 0.31, 1: 0.69}),
+            PathRow("variant", 35.4 * MS, 5.5 * MS, 0.9 * MS, 1.3 * MS, {0: 0.28, 1: 0.72}),
+        ),
+        explanation=Explanation(
+            f"The step is 5.10 ms faster: 7.00 ms of exposed all_reduce disappeared ({REDUCE}).",
+            (
+                "Contention grew by 1.31 ms: aten::addmm takes 1.31x as long beside all_reduce as alone.",
+                "Slots and contention together account for -5.29 ms of the difference.",
+            ),
+            -5.29 * MS, 0.0,
+        ),
+        warnings=(Note("single_repeat", "one repeat a side"),), unit="window", sentences=(ONE_RUN_SENTENCE,),
+        detail=Windows(),
+    )  # fmt: skip
+    return replace(plain, **more)
+
+
+def every_delta(c: Comparison, change: Any) -> Comparison:
+    """The comparison with every delta changed alike."""
+    return replace(
+        c,
+        step_time=change(c.step_time),
+        decomposition=tuple(replace(r, delta=change(r.delta)) for r in c.decomposition),
+        intervals=tuple(replace(r, delta=change(r.delta)) for r in c.intervals),
+        contention=tuple(replace(r, delta=change(r.delta)) for r in c.contention),
+    )
+
+
+def not_comparable() -> Comparison:
+    """Another world size; as comparability leaves it, every verdict None."""
+    c = comparison()
+    check = Check("world_size", "fail", "2", "4", "the runs have 2 and 4 ranks")
+    failed = replace(c.comparability, status="not_comparable", checks=(check, *c.comparability.checks[1:]))
+    return every_delta(replace(c, comparability=failed), lambda d: replace(d, verdict=None))
+
+
+def too_few() -> Comparison:
+    """Three windows a side: description only."""
+    bare = {"verdict": "too_few", "ci_low": None, "ci_high": None, "p_value": None, "q_value": None,
+            "n_base": 3, "n_variant": 4}  # fmt: skip
+    note = Note("too_few_windows", "3 and 4 windows")
+    return every_delta(comparison(warnings=(note,)), lambda d: replace(d, **bare))
+
+
+def no_communication() -> Comparison:
+    """Traces in which nothing communicates."""
+    step = delta(34.0, 33.0, "faster", q_value=None)
+    zero = Delta(0.0, 0.0, 0.0, verdict="unchanged", n_base=38, n_variant=38)
+    rows = (CategoryRow("compute_alone", delta(34.0, 33.0, "shrank")),
+            *(CategoryRow(c, zero) for c in ("overlapped", "exposed", "copy_only", "idle")))  # fmt: skip
+    bare = {"overlap_of_communication": None, "overlap_of_compute": 0.0, "clock": ()}
+    return comparison(
+        step_time=step, decomposition=rows, intervals=(), contention=(), collectives=(), path=(), ranks=(),
+        base=side("base", **bare), variant=side("variant", **bare),
+        account=(AccountRow("speed", "same work at another speed", -1.0 * MS),), no_communication=True,
+        explanation=Explanation("The step is 1.00 ms faster.", ("Nothing communicates.",), None, None),
+    )  # fmt: skip
+
+
+def unknown() -> Comparison:
+    """Everything that may be unknown is."""
+    nothing = Delta(None, None, None)
+    c = every_delta(comparison(), lambda _: nothing)
+    bare = {
+        "world_size": None, "device_name": None, "settings": {}, "unattributed_share": None, "ideal": None,
+        "overlap_of_communication": None, "overlap_of_compute": None, "steps_used": (), "windows_used": 0,
+        "milestones": Milestones(None, None, None, None, None),
+        "clock": (ClockRow(0, 0, None, None, None, None),),
+    }  # fmt: skip
+    split = dict.fromkeys(("queue", "peer_wait", "transport", "independent", "slack", "bytes", "busbw_gb_s",
+                           "late_rank", "late_share", "late_reason"))  # fmt: skip
+    parts = ("peer_wait", "transport", "independent")
+    halves = dict.fromkeys(f"{s}_{part}" for s in ("base", "variant") for part in parts)
+    return replace(
+        c, base=side("base", **bare), variant=side("variant", **bare), account=(), detail=None,
+        tail=Tail(None, None, None, 0, 0), pairing=None, warnings=(), sentences=(),
+        collectives=tuple(replace(r, **split) for r in c.collectives),
+        intervals=tuple(replace(s, **halves, consumer=None) for s in c.intervals),
+        ranks=tuple(replace(r, peer_wait=None, lateness=None) for r in c.ranks),
+        path=tuple(PathRow(p.side, None, None, None, None, {}) for p in c.path),
+        contention=tuple(
+            replace(r, base_stretch=None, variant_stretch=None, base_overlap=None, variant_overlap=None,
+                    control_ratio=None) for r in c.contention),
+        explanation=Explanation("", (), None, None),
+    )  # fmt: skip
+
+
+def hostile(text: str) -> Comparison:
+    """Every text a file can put into a comparison replaced."""
+    c = comparison()
+    sides = {
+        n: replace(s, name=text, label=text, device=text, device_name=text, settings={text: text},
+                   dropped=(Dropped(0, None, 0, text),))
+        for n, s in c.sides
+    }  # fmt: skip
+    return replace(
+        c, **sides, comparability=Comparability(
+            "qualified", (Check("software", "warn", text, text, text),), (SettingChange(text, text, text),)),
+        validity=(ValidityRow("complete_set", "base", "fail", 0, 3, text, text),),
+        account=tuple(replace(r, label=text) for r in c.account),
+        intervals=tuple(
+            replace(s, id=text, label=text, group=text, collective=text, consumer=text) for s in c.intervals),
+        contention=tuple(
+            replace(r, compute=text, collective=text, slot=text, note=text) for r in c.contention),
+        collectives=tuple(replace(r, collective=text, group=text, phase=text) for r in c.collectives),
+        explanation=Explanation(text, (text,), 0.0, 0.0), warnings=(Note("bad_file", text),),
+        sentences=(text,), unmatched=({"operator": text, "side": "base"},), pairing=text,
+    )  # fmt: skip
+
+
+VARIANTS = {
+    "plain": comparison,
+    "not_comparable": not_comparable,
+    "too_few": too_few,
+    "no_communication": no_communication,
+    "unknown": unknown,
+}
