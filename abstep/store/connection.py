@@ -1,0 +1,136 @@
+"""Opening the DuckDB file: waiting for another process's lock, creating the schema, refusing what is not ours."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from abstep.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: The version of schema.sql; another one in a file is refused.
+SCHEMA_VERSION = "1"
+#: How long another process may hold the file before a call gives up, seconds.
+PATIENCE = 20.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+
+
+@contextmanager
+def connect(path: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the store's file for one piece of work.
+
+    The lock on the file is held no longer than that, so that several processes can take turns.
+
+    Raises:
+        StoreError: the file is locked, is no store, is damaged, or cannot be written.
+
+    """
+    connection = _open(path, read_only=read_only)
+    try:
+        _check(connection, path, read_only=read_only)
+        yield connection
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: {_first_line(error)}", _remedy(error)) from error
+    finally:
+        _close(connection, path)
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Run the body as one transaction: all of it or, on any error, nothing."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        try:
+            connection.rollback()
+        except duckdb.Error:  # the error that led here is the one to tell
+            pass
+        raise
+    connection.commit()
+
+
+def one(
+    connection: duckdb.DuckDBPyConnection, sql: str, values: list[Any] | None = None
+) -> tuple[Any, ...] | None:
+    """Return the first row of a query, whose result is then finished (DuckDB 2 refuses other work before)."""
+    rows = connection.execute(sql, values or []).fetchall()
+    return rows[0] if rows else None
+
+
+def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    until = time.monotonic() + PATIENCE
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only, config={"threads": 2})
+        except duckdb.Error as error:
+            if not _is_locked(error):
+                raise StoreError(f"{path}: {_first_line(error)}", _remedy(error)) from error
+            if time.monotonic() > until:
+                raise StoreError(
+                    f"{path}: another process holds the store",
+                    "wait for it to end, or give another file with --store",
+                ) from error
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _close(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    try:
+        connection.close()
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: {_first_line(error)}", _remedy(error)) from error
+
+
+def _check(connection: duckdb.DuckDBPyConnection, path: Path, *, read_only: bool) -> None:
+    tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    if not tables and not read_only:
+        _create(connection)
+        return
+    if "meta" not in tables or "run_files" not in tables:
+        raise StoreError(f"{path}: is not an abstep store", "give another file with --store")
+    found = one(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
+    version = found[0] if found else "none"
+    if version != SCHEMA_VERSION:
+        raise StoreError(
+            f"{path}: is of schema version {version}, this abstep writes {SCHEMA_VERSION}",
+            "delete it (traces are read again) or give another file with --store",
+        )
+
+
+def _create(connection: duckdb.DuckDBPyConnection) -> None:
+    from abstep import __version__  # noqa: PLC0415 - only a new store needs it
+
+    schema = resources.files("abstep.store").joinpath("schema.sql").read_text(encoding="utf-8")
+    with transaction(connection):
+        connection.execute(schema)
+        connection.execute(
+            "INSERT INTO meta VALUES ('schema_version', ?), ('created_by', ?)",
+            [SCHEMA_VERSION, f"abstep {__version__}"],
+        )
+
+
+def _is_locked(error: duckdb.Error) -> bool:
+    text = str(error)
+    return (
+        "Conflicting lock" in text or "Could not set lock" in text or "being used by another process" in text
+    )
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).splitlines()[0].strip()
+
+
+def _remedy(error: duckdb.Error) -> str:
+    text = str(error).lower()
+    if "no space left" in text or ("disk" in text and "full" in text):
+        return "make room, or give a file on another disk with --store"
+    return "give another file with --store (on a local disk), or delete this one: traces are read again"

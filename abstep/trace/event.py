@@ -1,0 +1,118 @@
+"""One trace event as msgspec decodes it: the fields a reader needs, the rest skipped without being built."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import msgspec
+from msgspec import Raw, Struct
+
+#: An integer the tables can hold; anything beyond makes the event odd.
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_NONE = Raw(b"")
+
+
+class Args(Struct, gc=False):
+    """An event's `args`. Texts that are kept as recorded stay raw JSON."""
+
+    correlation: Int64 | None = None
+    stream: Int64 | None = None
+    device: Int64 | None = None
+    bytes: Int64 | str | float | None = None
+    grid: Raw = _NONE
+    block: Raw = _NONE
+    dims: Raw = msgspec.field(default=_NONE, name="Input Dims")
+    types: Raw = msgspec.field(default=_NONE, name="Input type")
+    collective: str | None = msgspec.field(default=None, name="Collective name")
+    in_nelems: Int64 | None = msgspec.field(default=None, name="In msg nelems")
+    out_nelems: Int64 | None = msgspec.field(default=None, name="Out msg nelems")
+    group_size: Int64 | None = msgspec.field(default=None, name="Group size")
+    dtype: str | None = None
+    group_name: str | None = msgspec.field(default=None, name="Process Group Name")
+    group_desc: str | None = msgspec.field(default=None, name="Process Group Description")
+    group_ranks: Raw = msgspec.field(default=_NONE, name="Process Group Ranks")
+    seq: Int64 | None = msgspec.field(default=None, name="Seq")
+    wait_on_stream: Int64 | None = None
+    wait_on_record: Int64 | None = msgspec.field(default=None, name="wait_on_cuda_event_record_corr_id")
+    name: Raw = _NONE
+
+
+class Event(Struct, gc=False):
+    """A trace event. `ts` and `dur` stay text, so that no digit is lost."""
+
+    ph: str = ""
+    cat: str | None = None
+    name: str | None = None
+    pid: Int64 | str | None = None
+    tid: Int64 | str | None = None
+    ts: Raw = _NONE
+    dur: Raw = _NONE
+    args: Args | None = None
+
+
+_events = msgspec.json.Decoder(list[Event])
+_one = msgspec.json.Decoder(Event)
+_texts = msgspec.json.Decoder(list[Raw])
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_AT_BYTE = re.compile(r"\(byte (\d+)\)")
+
+decode_events = _events.decode
+decode_texts = _texts.decode
+
+
+def decode_odd(texts: list[Raw]) -> tuple[list[Event], list[str]]:
+    """Return the events that can be read one by one, and what is wrong with the others."""
+    events: list[Event] = []
+    wrong: list[str] = []
+    for text in texts:
+        try:
+            events.append(_one.decode(text))
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            wrong.append(str(error))
+    return events, wrong
+
+
+def end_of_list(error: msgspec.DecodeError) -> int | None:
+    """Return the offset at which text goes on behind a complete list, when that is what is wrong."""
+    found = _TRAILING.search(str(error))
+    return int(found.group(1)) - 1 if found else None
+
+
+def byte_of(error: Exception) -> int | None:
+    """Return the byte a decoding error names."""
+    found = _AT_BYTE.search(str(error))
+    return int(found.group(1)) if found else None
+
+
+def is_cut_short(error: Exception) -> bool:
+    """Return whether the text ends before its JSON does."""
+    return "truncated" in str(error)
+
+
+_CONTROL = bytes.maketrans(bytes(range(32)), b" " * 32)
+_NOT_A_NUMBER = re.compile(rb"([:\[,]\s*)-?(?:NaN|nan|Infinity|Inf|inf|infinity)(?:\([a-z]*\))?(?=\s*[,}\]])")
+_BAD_ESCAPE = re.compile(rb'\\(?:\\|"|(?![/bfnrtu])|u(?![0-9a-fA-F]{4}))')
+_LOOSE_COMMA = re.compile(rb",(\s*[}\]])")
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    text = match.group()
+    return text if text in (b"\\\\", b'\\"') else b"\\" + text
+
+
+def repaired(text: bytes) -> bytes:
+    """Return the text without what makes recorders' output invalid JSON.
+
+    Control characters become spaces, bytes that are no UTF-8 become U+FFFD, NaN and infinities null, a stray
+    backslash is escaped, a comma before a closing bracket goes. Only used where a text cannot be decoded.
+    """
+    text = text.translate(_CONTROL)
+    text = text.decode("utf-8", "replace").encode()
+    text = _BAD_ESCAPE.sub(_escape, text)
+    text = _LONE_SURROGATE.sub(b"\\\\ufffd", text)
+    text = _NOT_A_NUMBER.sub(rb"\1null", text)
+    return _LOOSE_COMMA.sub(rb"\1", text)

@@ -1,0 +1,127 @@
+"""What a trace's metadata says about its run: rank, world, device, software."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from abstep.trace.clean import clean
+from abstep.trace.gather import NONE
+
+if TYPE_CHECKING:
+    from abstep.trace.gather import Gather
+
+_PROFILER = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
+
+
+def header_of(text: bytes) -> dict[str, Any]:
+    """Return the metadata around the events; empty where it is no object."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def base_ns(header: dict[str, Any]) -> int:
+    """Return baseTimeNanoseconds, the instant the events' times count from; 0 when not given."""
+    value = _int(header.get("baseTimeNanoseconds"))
+    return value if value is not None and abs(value) < 2**62 else 0
+
+
+def run_facts(header: dict[str, Any], gathered: Gather) -> dict[str, Any]:
+    """Return the facts of tables.FileFacts that the metadata and the calls' names give."""
+    spread = header.get("distributedInfo")
+    spread = spread if isinstance(spread, dict) else {}
+    properties = header.get("deviceProperties")
+    properties = properties if isinstance(properties, list) else []
+    index = _device_index(gathered)
+    groups = spread.get("pg_config")
+    if isinstance(groups, dict):
+        groups = list(groups.values())
+    software = {
+        clean(str(key))[: -len("_version")]: _scalar(value)
+        for source in (header, spread)
+        for key, value in source.items()
+        if key.endswith("_version")
+    }
+    return {
+        "rank": _small(spread.get("rank")),
+        "world_size": _small(spread.get("world_size")),
+        "backend": _text(spread.get("backend")),
+        "device": _device(header, gathered),
+        "device_name": _device_name(properties, index),
+        "device_index": index,
+        "host": next((text for key in ("host_name", "hostname") if (text := _text(header.get(key)))), None),
+        "software": software,
+        "profiler": {key: _scalar(header[key]) for key in _PROFILER if key in header},
+        "groups": groups if isinstance(groups, list) else [],
+    }
+
+
+def _device_index(gathered: Gather) -> int | None:
+    device = gathered.device["device"]
+    device = device[device != NONE]
+    if not len(device):
+        return None
+    values, counts = np.unique(device, return_counts=True)
+    return _small(int(values[counts.argmax()]))
+
+
+def _device(header: dict[str, Any], gathered: Gather) -> str:
+    if not gathered.device.height:
+        return "cpu"
+    keys = set(header)
+    if any(key.startswith(("hip_", "roctracer", "rocprof")) for key in keys):
+        return "rocm"
+    called = np.unique(gathered.calls["name"])
+    names = list(gathered.names)
+    for name_id in called.tolist():
+        name = names[name_id]
+        if name.startswith("hip"):
+            return "rocm"
+        if name.startswith("cu"):
+            return "cuda"
+        if name.startswith(("ze", "ur", "pi", "sycl")):
+            return "xpu"
+        if name.startswith("acl"):
+            return "npu"
+    shown = json.dumps(header.get("deviceProperties", ""))
+    return "rocm" if "AMD" in shown else "xpu" if "Intel" in shown else "cuda"
+
+
+def _device_name(properties: list[Any], index: int | None) -> str | None:
+    rows = [row for row in properties if isinstance(row, dict)]
+    own = next((row for row in rows if row.get("id") == index), rows[0] if rows else {})
+    return _text(own.get("name"))
+
+
+def _text(value: object) -> str | None:
+    return clean(value) if isinstance(value, str) and value else None
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, str):
+        return clean(value)
+    return value if isinstance(value, (int, float, bool)) or value is None else clean(json.dumps(value))
+
+
+def _int(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            return None
+    return None
+
+
+def _small(value: object) -> int | None:
+    number = _int(value)
+    return number if number is not None and -(2**31) <= number < 2**31 else None

@@ -1,0 +1,260 @@
+"""A trace's text cut at event boundaries into lists of events, in bounded memory and whatever the layout.
+
+The cut is guessed by its look and proved by decoding. Only a piece that does not decode goes the slow way: it
+is repaired, or its events are read one by one, and those that cannot be read are counted. The first list comes
+as it is; from then on python stacks are cut out before decoding where they are many.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from abstep.errors import TraceError
+from abstep.trace.event import (
+    Event,
+    byte_of,
+    decode_events,
+    decode_odd,
+    decode_texts,
+    end_of_list,
+    is_cut_short,
+    repaired,
+)
+from abstep.trace.inflate import CutShortError
+from abstep.trace.stacks import StackFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp)"\s*:)')
+_SPACE = b" \t\r\n"
+#: Text before or after the events that is still taken for metadata.
+_MOST_METADATA = 64 << 20
+_BROKEN = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class TraceText:
+    """One trace's text. Iterate `events()` to the end, then read the rest.
+
+    Attributes:
+        header: the JSON around the events, with the events left out.
+        odd: events counted and skipped.
+        odd_example: what was wrong with the first.
+        truncated: the text ended before its JSON did, though behind the last event.
+
+    """
+
+    def __init__(self, name: str, blocks: Iterable[bytes]) -> None:
+        self._name = name
+        self._blocks = iter(blocks)
+        self._read = 0
+        self._cut_short = False
+        self._is_list = False
+        self._before = b""
+        self._after: bytes | None = None
+        self._stacks = StackFilter()
+        self.header = b"{}"
+        self.odd = 0
+        self.odd_example: str | None = None
+        self.truncated = False
+
+    def events(self) -> Iterator[list[Event]]:
+        """Yield the events in lists of some thousands.
+
+        Raises:
+            TraceError: no trace events in it, or it breaks off among them.
+
+        """
+        rest = self._find_events()
+        while self._after is None and (block := self._next()):
+            text = rest + block
+            cut = _last_boundary(text)
+            if cut == 0:
+                rest = text
+                continue
+            events, left = self._read_list(text[:cut], last=False)
+            rest = left + (b"," if left else b"") + text[cut + 1 :] if self._after is None else b""
+            if self._after is not None:
+                self._after += text[cut:]
+            yield events
+        if self._after is None:
+            events, left = self._read_list(rest, last=True)
+            if left:
+                self._breaks_off(left)
+            yield events
+        self._read_tail()
+
+    def _next(self) -> bytes:
+        try:
+            block = next(self._blocks, b"")
+        except CutShortError:
+            self._cut_short = True
+            block = b""
+        self._read += len(block)
+        return block
+
+    def _find_events(self) -> bytes:
+        text = b""
+        while block := self._next():
+            text = (text + block).removeprefix(b"\xef\xbb\xbf")
+            start = text.lstrip(_SPACE)[:1]
+            if start == b"[":
+                self._is_list = True
+                return text.lstrip(_SPACE)[1:]
+            if start != b"{" and start:
+                break
+            if found := _EVENTS_KEY.search(text):
+                self._before = text[: found.start()]
+                return text[found.end() :]
+            if len(text) > _MOST_METADATA:
+                break
+        self._no_events(text)
+        return b""
+
+    def _no_events(self, text: bytes) -> None:
+        again = "record or copy it again"
+        if self._cut_short:
+            raise TraceError(f"{self._name}: breaks off after {self._read} bytes, before any event", again)
+        if not text.strip(_SPACE):
+            raise TraceError(f"{self._name}: the file is empty", again)
+        if text.lstrip(_SPACE)[:1] != b"{":
+            raise TraceError(f"{self._name}: is not JSON (byte 0)", "give a trace written by torch.profiler")
+        try:
+            msgspec.json.decode(text, type=msgspec.Raw)
+        except _BROKEN as error:
+            at = f"byte {byte_of(error)}" if byte_of(error) is not None else f"it ends at byte {len(text)}"
+            raise TraceError(f"{self._name}: is not whole JSON ({at})", again) from None
+        raise TraceError(
+            f"{self._name}: holds no traceEvents",
+            "give a trace written by torch.profiler (export_chrome_trace)",
+        )
+
+    def _breaks_off(self, left: bytes) -> None:
+        """Decide about text behind the last whole event: the file ended among its events."""
+        if self._is_list and not left.strip(_SPACE + b",") and not self._cut_short:
+            return  # a bare list may lack its closing bracket by Chrome's format
+        raise TraceError(
+            f"{self._name}: breaks off after {self._read} bytes, among its events",
+            "record or copy it again; the step it was in cannot be told from a whole one",
+        )
+
+    def _read_list(self, text: bytes, *, last: bool) -> tuple[list[Event], bytes]:
+        """Return the events of a comma-separated text, and what is left of it when it ends amid an event."""
+        if not last:
+            filtered = self._stacks.without_stacks(text)
+            try:
+                events = decode_events(b"".join((b"[", filtered, b"]")))
+            except _BROKEN:
+                pass
+            else:
+                self._stacks.look_at(text, events)
+                return events, b""
+        for repair in (False, True):
+            whole = repaired(text) if repair else text
+            found = self._whole_list(whole)
+            if found is not None:
+                return found, b""
+        return self._piecewise(whole)
+
+    def _whole_list(self, text: bytes) -> list[Event] | None:
+        """Return the events up to the list's end, or nothing if the text is no list of JSON values."""
+        try:
+            return self._decode(text)
+        except msgspec.DecodeError as error:
+            end = self._end_of_list(text, error)
+            return None if end is None else self._decode(text[:end])
+        except (RecursionError, UnicodeDecodeError):
+            return None
+
+    def _end_of_list(self, text: bytes, error: msgspec.DecodeError) -> int | None:
+        """Return where the list's closing bracket stands, and keep what follows it."""
+        behind = end_of_list(error)
+        if behind is None:
+            return None
+        inside, bracket, space = text[: behind - 1].rpartition(b"]")
+        if not bracket or space.strip(_SPACE):
+            return None
+        self._after = text[behind - 1 :]
+        return len(inside)
+
+    def _decode(self, text: bytes) -> list[Event]:
+        listed = b"".join((b"[", text, b"]"))
+        try:
+            return decode_events(listed)
+        except _BROKEN:
+            events, wrong = decode_odd(decode_texts(listed))
+        self.count_odd(len(wrong), wrong[0] if wrong else "")
+        return events
+
+    def _piecewise(self, text: bytes) -> tuple[list[Event], bytes]:
+        """Split at what looks like a boundary; each piece is read alone, the last may be incomplete."""
+        cuts = [0, *(found.end() for found in _BOUNDARY.finditer(text)), len(text)]
+        events: list[Event] = []
+        for start, stop in zip(cuts, cuts[1:], strict=False):
+            piece = text[start:stop].rstrip(_SPACE)
+            if stop < len(text):
+                piece = piece.removesuffix(b",")
+            try:
+                events += self._decode(piece)
+            except msgspec.DecodeError as error:
+                end = self._end_of_list(piece, error)
+                if end is not None:
+                    self._after = (self._after or b"") + text[start + len(piece) :]
+                    events += self._decode(piece[:end])
+                    return events, b""
+                if stop == len(text) and is_cut_short(error):
+                    return events, piece
+                self.count_odd(1, str(error))
+            except (RecursionError, UnicodeDecodeError) as error:
+                self.count_odd(1, str(error))
+        return events, b""
+
+    def count_odd(self, count: int, example: str) -> None:
+        """Count events that are skipped, and keep the first one's fault."""
+        self.odd += count
+        if count and self.odd_example is None:
+            self.odd_example = example
+
+    def _read_tail(self) -> None:
+        after = self._after or b""
+        while block := self._next():
+            after += block
+            if len(after) > _MOST_METADATA:
+                raise TraceError(
+                    f"{self._name}: over 64 MB of text follow its events", "give one trace a file"
+                )
+        if self._is_list:
+            return
+        for text in (self._before + b'"traceEvents":[]' + after, self._before.rstrip(_SPACE + b",") + b"}"):
+            for attempt in (text, repaired(text)):
+                try:
+                    msgspec.json.decode(attempt)
+                except _BROKEN:
+                    continue
+                self.header = attempt
+                return
+            self.truncated = True
+
+
+def _last_boundary(text: bytes) -> int:
+    """Return where the comma behind the last whole event seems to be; 0 when there is none."""
+    before = len(text)
+    for _ in range(1000):
+        brace = text.rfind(b"{", 0, before)
+        if brace <= 0:
+            return 0
+        comma = brace - 1
+        while comma > 0 and text[comma] in _SPACE:
+            comma -= 1
+        if text[comma] == 0x2C:  # ','
+            close = comma - 1
+            while close > 0 and text[close] in _SPACE:
+                close -= 1
+            if text[close] == 0x7D:  # '}'
+                return comma
+        before = brace
+    return 0
