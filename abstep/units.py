@@ -69,8 +69,10 @@ class Unit(NamedTuple):
         return self.ns / 10.0**self.decimals
 
     def number(self, ns: float | None, *, sign: bool = False) -> str:
-        """Return a time (ns) in this unit, without its name."""
-        return _fixed(ns / self.ns, self.decimals, sign=sign) if _known(ns) else ABSENT
+        """Return a time (ns) in this unit, without its name; nothing at all is `0`, without decimals."""
+        if not _known(ns):
+            return ABSENT
+        return _fixed(ns / self.ns, self.decimals if ns else 0, sign=sign)
 
     def text(self, ns: float | None, *, sign: bool = False) -> str:
         """Return a time (ns) in this unit, with its name."""
@@ -124,7 +126,7 @@ def share_text(share: float | None) -> str:
         return "<0.1 %"
     if 0.9995 <= share < 1:
         return ">99.9 %"
-    return f"{_fixed(100 * share, 1)} %"
+    return f"{_fixed(100 * share, 0 if share in (0, 1) else 1)} %"
 
 
 def pct_text(percent: float | None, *, sign: bool = True) -> str:
@@ -205,11 +207,12 @@ def delta_text(delta: Difference, *, ascii: bool = False) -> str:  # noqa: A002
 
 
 def pair_text(base: float | None, variant: float | None, *, ascii: bool = False) -> str:  # noqa: A002
-    """Return two times (ns) in one unit: `12.3 → 14.1 ms`."""
-    unit = same_unit((base, variant))
+    """Return two times (ns) in one unit: `12.3 → 14.1 ms`; `-` when neither is known."""
     arrow = "->" if ascii else "→"
-    both = f"{unit.number(base)} {arrow} {unit.number(variant)}"
-    return f"{both} {unit.name}" if _known(base) or _known(variant) else both
+    unit = same_unit((base, variant))
+    if _known(base) and _known(variant):
+        return f"{unit.number(base)} {arrow} {unit.text(variant)}"
+    return f"{unit.text(base)} {arrow} {unit.text(variant)}" if _known(base) or _known(variant) else ABSENT
 
 
 def rounded_to_sum(parts: Sequence[float], total: float, step: float = 1.0) -> list[int]:

@@ -75,9 +75,9 @@ def result(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def dumps(comparison: Comparison) -> bytes:
-    """Return the result file's bytes: ASCII JSON, so no name in it can reach a terminal as an escape."""
-    return (json.dumps(result(comparison), allow_nan=False, indent=1) + "\n").encode("ascii")
+def dumps(comparison: Comparison) -> str:
+    """Return the result file's text: ASCII only, so no name in it can reach a terminal as an escape."""
+    return json.dumps(result(comparison), allow_nan=False, indent=1) + "\n"
 
 
 def _us(ns: float | None) -> float | None:

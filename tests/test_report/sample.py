@@ -32,7 +32,7 @@ from abstep.compare.statistics.types import ONE_RUN_SENTENCE, Delta, Verdict
 
 MS = 1e6
 REASONS = {0: "warm-up", 1: "warm-up", 17: "outlier", 41: "last_in_cycle"}
-REDUCE = "backward all_reduce before Optimizer.step#SGD.step #1"
+REDUCE = "all_reduce in backward before Optimizer.step#SGD.step #1"
 
 
 def delta(base: float | None, variant: float | None, verdict: Verdict | None, **more: Any) -> Delta:
@@ -67,8 +67,7 @@ def side(name: str, **more: Any) -> Side:
         name=f"runs/{name}", label="bucket 100 MB" if base else "bucket 4 MB", world_size=2, ranks=(0, 1),
         repeats=1, device="cuda", device_name="NVIDIA A100-SXM4-40GB", host_only=False, windows_total=42,
         windows_used=38, steps_used=tuple(s for s in range(42) if s not in REASONS), dropped=(
-            Dropped(0, None, 0, "warm-up"), Dropped(0, None, 1, "warm-up"),
-            Dropped(0, None, 41, "last_in_cycle"), Dropped(0, 1, 17, "outlier"),
+            *(Dropped(0, 1 if step == 17 else None, step, why) for step, why in REASONS.items()),
         ),
         clock=(ClockRow(0, 0, 0.0, None, 3200.0, None), ClockRow(0, 1, 15_300.0, 0.8, 4100.0, -12_000.0)),
         settings={"overlap": True, "bucket_cap_mb": 100 if base else 4, "batch": 32}, resident=False,
@@ -83,7 +82,7 @@ def side(name: str, **more: Any) -> Side:
 def slot(number: int, base: float, variant: float, verdict: Verdict, **more: Any) -> SlotRow:
     words = {
         "id": f"backward/dp/all_reduce/{number}",
-        "label": f"backward all_reduce before layer_{number}.weight",
+        "label": f"all_reduce in backward before layer_{number}.weight",
         "phase": "backward", "group": "default_pg (2)", "collective": "all_reduce", "kind": "blocking",
         "consumer": f"layer_{number}.weight", "inferred": number % 2 == 1, "matched": True,
         "base_peer_wait": 0.3 * base * MS, "variant_peer_wait": 0.25 * variant * MS,
@@ -114,7 +113,7 @@ def comparison(**more: Any) -> Comparison:
         slot(2, 3.0, 1.2, "shrank"), slot(3, 1.0, 1.9, "grew"), slot(4, 0.0, 1.3, "appeared"),
         slot(5, 0.9, 0.9, "unchanged"),
         slot(6, 0.295, 0.296, "inconclusive", kind="incidental", consumer=None,
-             label="incidental all_reduce in backward"),
+             label="all_reduce in backward, nothing waiting (incidental)"),
         slot(7, 0.005, 0.004, "below_floor", matched=False),
     )  # fmt: skip
     exposed = tuple(
@@ -124,12 +123,12 @@ def comparison(**more: Any) -> Comparison:
     rest = (
         AccountRow("contention", "compute slowed beside communication", 1_312_345.4),
         AccountRow("speed", "same work at another speed", 152_111.3),
-        AccountRow("added_work", "added work", 98_765.4),
-        AccountRow("removed_work", "removed work", -63_222.1),
-        AccountRow("copy", "copies alone", 0.0),
-        AccountRow("idle_end_of_step", "idle at the end of the step", -211_000.7),
-        AccountRow("idle_host_late", "idle, host late", 199_000.2),
-        AccountRow("idle_stream_wait", "idle, stream wait", 12_000.5),
+        AccountRow("added_work", "aten::cat: CatArrayBatchedCopy", 98_765.4),
+        AccountRow("removed_work", "aten::copy_: Memcpy", -63_222.1),
+        AccountRow("copy", "copies and memsets alone", 0.0),
+        AccountRow("idle_end_of_step", "device idle after the step's last activity", -211_000.7),
+        AccountRow("idle_host_late", "device idle, host late to launch", 199_000.2),
+        AccountRow("idle_stream_wait", "device idle, stream waiting", 12_000.5),
         AccountRow("unassigned", "unassigned", 0.0),
     )  # fmt: skip
     categories = (
@@ -214,7 +213,8 @@ def not_comparable() -> Comparison:
     c = comparison()
     check = Check("world_size", "fail", "2", "4", "the runs have 2 and 4 ranks")
     failed = replace(c.comparability, status="not_comparable", checks=(check, *c.comparability.checks[1:]))
-    return every_delta(replace(c, comparability=failed), lambda d: replace(d, verdict=None))
+    told = Explanation("The runs are not comparable: they have 2 and 4 ranks.", (), -5.29 * MS, 0.0)
+    return every_delta(replace(c, comparability=failed, explanation=told), lambda d: replace(d, verdict=None))
 
 
 def too_few() -> Comparison:
@@ -222,7 +222,8 @@ def too_few() -> Comparison:
     bare = {"verdict": "too_few", "ci_low": None, "ci_high": None, "p_value": None, "q_value": None,
             "n_base": 3, "n_variant": 4}  # fmt: skip
     note = Note("too_few_windows", "3 and 4 windows")
-    return every_delta(comparison(warnings=(note,)), lambda d: replace(d, **bare))
+    told = Explanation("Too few windows to say more than what they hold.", (), -5.29 * MS, 0.0)
+    return every_delta(comparison(warnings=(note,), explanation=told), lambda d: replace(d, **bare))
 
 
 def no_communication() -> Comparison:
