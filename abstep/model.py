@@ -72,6 +72,7 @@ class RunTables:
         recorded: one mapping a repeat, as run.json has it.
         repeat_paths: sub-directory of each repeat.
         problems: what went wrong while reading.
+
     """
 
     name: str

@@ -3,7 +3,7 @@
 Importing this package loads numpy only; scipy.special is loaded by the first test.
 """
 
-from abstep.compare.statistics.additive import round_to_sum, window_weights
+from abstep.compare.statistics.additive import window_weights
 from abstep.compare.statistics.compare import compare_runs
 from abstep.compare.statistics.types import (
     CHANGED,
@@ -32,6 +32,5 @@ __all__ = [
     "Tail",
     "Verdict",
     "compare_runs",
-    "round_to_sum",
     "window_weights",
 ]

@@ -1,4 +1,4 @@
-"""Means that add up exactly, and rounding that still does (STATISTICS 2.3).
+"""Means that add up exactly (STATISTICS 2.3); `units.rounded_to_sum` prints them so.
 
 Sums are Python integers, so that the parts of a step add up to it to the last nanosecond; floats appear only
 at the end, each rounded once.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,23 +75,3 @@ def window_weights(
                 side[r][list(kept_side[r])] = 1.0 / (len(chosen) * len(kept_side[r]) * repeats[r].ranks)
         sides.append(tuple(side))
     return Sides(sides[0], sides[1])
-
-
-def round_to_sum(rows: Sequence[float], unit: float = 1.0) -> tuple[int, ...]:
-    """Return rows in whole units that add up to the rounded sum of the rows (largest remainder).
-
-    Args:
-        rows: finite values, of either sign.
-        unit: what is printed as 1, > 0. A printed row is the integer times the unit.
-
-    Returns:
-        As many integers; none is further than one unit from its row.
-
-    """
-    exact = [Fraction(x) / Fraction(unit) for x in rows]
-    whole = [math.floor(x) for x in exact]
-    missing = round(sum(exact, Fraction(0))) - sum(whole)
-    by_remainder = sorted(range(len(exact)), key=lambda i: (whole[i] - exact[i], i))
-    for i in by_remainder[:missing]:
-        whole[i] += 1
-    return tuple(whole)

@@ -5,11 +5,11 @@ Not significant is never called unchanged: `unchanged` needs an interval inside 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from abstep.compare.statistics import special
+from abstep.units import time_text
 
 if TYPE_CHECKING:
     from abstep.compare.statistics.types import Unit, Verdict
@@ -91,7 +91,7 @@ def note(
     if evidence.in_blocks:
         return "comes and goes in blocks; needs repeats"
     level = round(100 * (1 - 2 * alpha))
-    text = f"half-width of the {level} % interval {duration(evidence.half_width)}"
+    text = f"half-width of the {level} % interval {time_text(evidence.half_width)}"
     if n_unchanged is not None:
         more = " (or more repeats)" if unit == "windows" else ""
         text += f"; about {n_unchanged:,} {unit} a side{more} needed to call it unchanged"
@@ -107,13 +107,3 @@ def too_few_note(n: tuple[int, int]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.1g} %"
-
-
-def duration(ns: float) -> str:
-    """Return a duration without sign in the unit that suits it, three digits."""
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if abs(ns) >= size:
-            value = ns / size
-            digits = max(0, 2 - math.floor(math.log10(abs(value))))
-            return f"{value:.{digits}f} {unit}"
-    return f"{ns:.0f} ns"

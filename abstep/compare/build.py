@@ -1,0 +1,234 @@
+"""Put a comparison together: two measured runs in, one `Comparison` out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from abstep import __version__
+from abstep.compare.account import account
+from abstep.compare.comparability import comparability
+from abstep.compare.comparison import CategoryRow, Comparison, Explanation, SlotRow, Tail
+from abstep.compare.describe import described_side, rank_rows
+from abstep.compare.detail import PairDetail
+from abstep.compare.explain import explanation
+from abstep.compare.sides import compared_ranks, run_metrics, side, weights
+from abstep.compare.slots import slot_label, slot_table, slot_windows, with_slots
+from abstep.compare.statistics import (
+    ONE_RUN_SENTENCE,
+    StatisticsOptions,
+    compare_runs,
+    window_weights,
+)
+from abstep.compare.statistics.types import Sides
+from abstep.compare.warnings import warnings
+from abstep.errors import TraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from abstep.compare.sides import MeasuredSide
+    from abstep.compare.statistics import Delta, StatisticsResult
+    from abstep.measure.run import MeasuredRun
+
+ORDER = (
+    "disappeared",
+    "shrank",
+    "grew",
+    "appeared",
+    "inconclusive",
+    "unchanged",
+    "too_few",
+    "below_floor",
+    None,
+)
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What a user may choose (RESULT, Commands).
+
+    Attributes:
+        alpha: error rate of each family of tests.
+        min_effect_pct: changes of the step below this many percent of the base count as none.
+        warmup: windows to drop at the start of each repeat; None finds them.
+
+    """
+
+    alpha: float = 0.05
+    min_effect_pct: float = 1.0
+    warmup: int | None = None
+
+    def statistics(self) -> StatisticsOptions:
+        """Return the same as the statistics take it."""
+        return StatisticsOptions(alpha=self.alpha, delta_step=self.min_effect_pct / 100.0, skip=self.warmup)
+
+
+def compare(
+    base_run: MeasuredRun, variant_run: MeasuredRun, options: CompareOptions | None = None
+) -> Comparison:
+    """Compare two measured runs.
+
+    Raises:
+        TraceError: a side has no completed window at all.
+
+    """
+    options = options or CompareOptions()
+    base_ranks, variant_ranks, partial = compared_ranks(base_run, variant_run)
+    base, variant = side("base", base_run, base_ranks), side("variant", variant_run, variant_ranks)
+    for each in (base, variant):
+        if each.cells.is_empty():
+            raise TraceError(
+                f"{each.run.cut.tables.name}: no completed step window ({dropped_words(each)})",
+                "record more active steps in one profiler cycle: the last one of a cycle has no end",
+            )
+    checks = comparability(base, variant)
+    parts = (with_slots(base.parts), with_slots(variant.parts))
+    metrics = Sides(
+        tuple(run_metrics(base, slot_windows(parts[0]))),
+        tuple(run_metrics(variant, slot_windows(parts[1]))),
+    )
+    found = compare_runs(metrics.base, metrics.variant, options.statistics())
+    shares = window_weights(metrics, found.kept, found.compared)
+    pair = ((base, weights(base, shares.base)), (variant, weights(variant, shares.variant)))
+    if checks.status == "not_comparable":
+        found = descriptive(found)
+    slots = slot_rows(parts, found)
+    rows = account(pair, found.step_time, found.categories, slots, ())
+    sides = tuple(
+        described_side(measured, share, kept, dropped, found.warmup)
+        for (measured, share), kept, dropped in zip(pair, found.kept, found.dropped, strict=True)
+    )
+    comparison = Comparison(
+        version=__version__,
+        options=_options(options),
+        base=sides[0],
+        variant=sides[1],
+        comparability=checks,
+        validity=(),
+        step_time=found.step_time,
+        tail=Tail(
+            found.tail.base,
+            found.tail.variant,
+            found.tail.delta,
+            found.tail.windows_base,
+            found.tail.windows_variant,
+        ),
+        decomposition=tuple(CategoryRow(name, delta) for name, delta in found.categories.items()),
+        account=rows,
+        intervals=slots,
+        contention=(),
+        collectives=(),
+        ranks=tuple(row for measured, share in pair for row in rank_rows(measured, share)),
+        path=(),
+        explanation=Explanation("", (), None, None),
+        warnings=(),
+        unit="repeat" if found.unit == "repeats" else "window",
+        pairing="windows paired by step number" if found.paired else None,
+        sentences=_sentences(found, base, variant),
+        no_communication=base.instances.is_empty()
+        and variant.instances.is_empty()
+        and base.parts.is_empty()
+        and variant.parts.is_empty(),
+        detail=PairDetail(pair, parts),
+    )
+    comparison = replace(comparison, warnings=warnings(comparison, pair, found, partial=partial))
+    return replace(comparison, explanation=explanation(comparison))
+
+
+def slot_rows(parts: tuple[pl.DataFrame, pl.DataFrame], found: StatisticsResult) -> tuple[SlotRow, ...]:
+    """Return one row a slot: disappeared, shrank, grew, appeared first, then by size of change."""
+    rows = []
+    for row in slot_table(parts).iter_rows(named=True):
+        delta = found.intervals.get(row["slot"])
+        if delta is None:
+            continue
+        rows.append(
+            SlotRow(
+                id=row["slot"],
+                label=slot_label(row["collective"], row["phase"], row["consumer"]),
+                phase=row["phase"],
+                group=row["group"],
+                collective=row["collective"],
+                kind=row["kind"],
+                consumer=row["consumer"],
+                inferred=row["inferred"],
+                matched=row["in_base"] and row["in_variant"],
+                delta=delta,
+                base_peer_wait=None,
+                variant_peer_wait=None,
+                base_transport=None,
+                variant_transport=None,
+            ),
+        )
+    return tuple(
+        sorted(rows, key=lambda row: (ORDER.index(row.delta.verdict), -abs(row.delta.delta or 0.0), row.id)),
+    )
+
+
+def descriptive(found: StatisticsResult) -> StatisticsResult:
+    """Withhold every verdict: the runs are not the same work, so nothing is tested (SEMANTICS 8)."""
+
+    def bare(delta: Delta) -> Delta:
+        return replace(
+            delta,
+            ci_low=None,
+            ci_high=None,
+            p_value=None,
+            q_value=None,
+            verdict=None,
+            note="",
+            fcr_low=None,
+            fcr_high=None,
+            half_width=None,
+            smallest_detectable=None,
+            n_unchanged=None,
+            n_decides=None,
+        )
+
+    def family(deltas: Mapping[str, Delta]) -> dict[str, Delta]:
+        return {name: bare(delta) for name, delta in deltas.items()}
+
+    return replace(
+        found,
+        step_time=bare(found.step_time),
+        categories=family(found.categories),
+        intervals=family(found.intervals),
+        contention=family(found.contention),
+        intervals_below_floor=None,
+        intervals_not_called=None,
+        contention_below_floor=None,
+        contention_not_called=None,
+    )
+
+
+def dropped_words(measured: MeasuredSide) -> str:
+    """Return why a side has no window, in words."""
+    reasons = measured.run.cut.windows.group_by("reason").len().sort("reason")
+    listed = ", ".join(f"{count} {reason}" for reason, count in reasons.iter_rows())
+    return f"dropped: {listed}" if listed else "none cut"
+
+
+def _options(options: CompareOptions) -> Mapping[str, Any]:
+    return {
+        "alpha": options.alpha,
+        "min_effect_pct": options.min_effect_pct,
+        "warmup": "auto" if options.warmup is None else options.warmup,
+        "version": __version__,
+    }
+
+
+def _sentences(found: StatisticsResult, base: MeasuredSide, variant: MeasuredSide) -> tuple[str, ...]:
+    said = [] if found.unit == "repeats" else [ONE_RUN_SENTENCE]
+    resident = [
+        bool(recorded.get("resident"))
+        for measured in (base, variant)
+        for recorded in measured.run.cut.tables.recorded
+    ]
+    if resident and any(resident):
+        said.append(
+            "Repeats are captures of processes that stayed up: launch-to-launch differences are not covered."
+        )
+    return tuple(said)

@@ -1,0 +1,158 @@
+"""What each side of a comparison is: windows, clocks, milestones, ranks (RESULT: base, variant, ranks)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from abstep.compare.comparability import settings_of
+from abstep.compare.comparison import ClockRow, Dropped, Milestones, RankRow, Side
+from abstep.measure.milestones import MILESTONES
+from abstep.measure.run import CATEGORIES
+from abstep.windows.host_clock import REPORTED_BELOW_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from abstep.compare.sides import MeasuredSide, Weights
+    from abstep.compare.statistics import Dropped as StatisticsDropped
+
+
+def described_side(
+    measured: MeasuredSide,
+    weights: Weights,
+    kept: Sequence[Sequence[int]],
+    dropped: Sequence[Sequence[StatisticsDropped]],
+    warmup: int,
+) -> Side:
+    """Describe one side.
+
+    Args:
+        measured: the side.
+        weights: its windows' weights.
+        kept: a repeat: indices of the typical windows.
+        dropped: a repeat: what the statistics left out.
+        warmup: windows dropped at the start of every repeat.
+
+    """
+    _ = warmup
+    run = measured.run
+    tables = run.cut.tables
+    files = tables.files.filter(pl.col("rank").is_in(list(measured.ranks)))
+    means = {name: weights.total(measured.windows, name) for name in CATEGORIES}
+    communication = means["overlapped"] + means["exposed"]
+    compute = means["compute_alone"] + means["overlapped"]
+    used = weights.cells
+    world = files["world_size"].drop_nulls()
+    return Side(
+        name=tables.name,
+        label=tables.label,
+        world_size=int(world.max()) if len(world) else None,  # type: ignore[arg-type]
+        ranks=measured.ranks,
+        repeats=measured.repeats,
+        device="/".join(files["device"].unique().sort().to_list()),
+        device_name="/".join(files["device_name"].drop_nulls().unique().sort().to_list()) or None,
+        host_only=bool(files["host_only"].all()),
+        windows_total=run.cut.windows.select("repeat", "step").n_unique(),
+        windows_used=sum(len(repeat) for repeat in kept),
+        steps_used=tuple(sorted(used["step"].unique().to_list())),
+        dropped=_dropped(measured, dropped),
+        clock=_clocks(measured),
+        settings=settings_of(measured),
+        resident=any(bool(recorded.get("resident")) for recorded in tables.recorded),
+        unattributed_share=unattributed_share(measured),
+        overlap_of_communication=means["overlapped"] / communication if communication else None,
+        overlap_of_compute=means["overlapped"] / compute if compute and communication else None,
+        milestones=_milestones(measured, weights),
+        ideal=None,
+    )
+
+
+def rank_rows(measured: MeasuredSide, weights: Weights) -> list[RankRow]:
+    """Return each compared rank's categories, means of the typical windows."""
+    count = len(measured.ranks)
+    by_category = {
+        name: dict(
+            weights.mean(measured.windows.select("repeat", "step", "rank", name), name, "rank").iter_rows()
+        )
+        for name in CATEGORIES
+    }
+    return [
+        RankRow(
+            side=measured.name,
+            rank=rank,
+            peer_wait=None,
+            lateness=None,
+            **{name: count * by_category[name].get(rank, 0.0) for name in CATEGORIES},
+        )
+        for rank in measured.ranks
+    ]
+
+
+def unattributed_share(measured: MeasuredSide) -> float | None:
+    """Return the share of activity time that belongs to no step: no launch record, or launched outside any."""
+    spans = measured.run.cut.tables.spans.filter(pl.col("rank").is_in(list(measured.ranks)))
+    length = pl.col("end_ns") - pl.col("start_ns")
+    total, outside = spans.select(
+        length.sum().alias("total"), length.filter(pl.col("window").is_null()).sum().alias("outside")
+    ).row(0)
+    return outside / total if total else None
+
+
+def _dropped(measured: MeasuredSide, later: Sequence[Sequence[StatisticsDropped]]) -> tuple[Dropped, ...]:
+    windows = measured.run.cut.windows
+    ranks = windows["rank"].n_unique()
+    cut = (
+        windows.drop_nulls("reason")
+        .group_by("repeat", "step", "reason")
+        .agg(pl.col("rank").sort())
+        .sort("repeat", "step", "reason")
+    )
+    rows = []
+    for repeat, step, reason, held in cut.iter_rows():
+        if len(held) == ranks:
+            rows.append(Dropped(repeat, None, step, reason))
+        else:
+            rows += [Dropped(repeat, rank, step, reason) for rank in held]
+    rows += [
+        Dropped(repeat, None, each.step, each.reason) for repeat, own in enumerate(later) for each in own
+    ]
+    return tuple(
+        sorted(rows, key=lambda row: (row.repeat, row.step, -1 if row.rank is None else row.rank, row.reason))
+    )
+
+
+def _clocks(measured: MeasuredSide) -> tuple[ClockRow, ...]:
+    shifts = (
+        measured.run.cut.tables.files.filter(pl.col("rank").is_in(list(measured.ranks)))
+        .join(measured.run.cut.shifts.shifts, on="file", how="left")
+        .group_by("repeat", "rank")
+        .agg(pl.col("shift_ns").min())
+        .sort("repeat", "rank")
+    )
+    return tuple(
+        ClockRow(
+            repeat,
+            rank,
+            None,
+            None,
+            None,
+            float(shift) if shift is not None and shift < REPORTED_BELOW_NS else None,
+        )
+        for repeat, rank, shift in shifts.iter_rows()
+    )
+
+
+def _milestones(measured: MeasuredSide, weights: Weights) -> Milestones:
+    own = measured.run.milestones.filter(pl.col("rank").is_in(list(measured.ranks))).join(
+        weights.cells,
+        on=["repeat", "step"],
+        how="inner",
+    )
+    means = {}
+    for name in MILESTONES:
+        known = own.drop_nulls(name)
+        weight = float(known["weight"].sum())
+        means[name] = float((known[name] * known["weight"]).sum()) / weight if weight else None
+    return Milestones(**means)

@@ -1,0 +1,218 @@
+"""Frames behind a comparison, made on demand when a screen drills into it (`comparison.Detail`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from abstep.measure.run import CATEGORIES
+
+if TYPE_CHECKING:
+    from abstep.compare.sides import MeasuredSide, Weights
+
+    Pair = tuple[tuple[MeasuredSide, Weights], tuple[MeasuredSide, Weights]]
+
+
+class PairDetail:
+    """Both measured sides, asked for one slot, window or rank at a time."""
+
+    def __init__(self, pair: Pair, parts: tuple[pl.DataFrame, pl.DataFrame]) -> None:
+        self._sides = {measured.name: (measured, weights) for measured, weights in pair}
+        self._parts = dict(zip(self._sides, parts, strict=True))
+
+    def slot_windows(self, slot: str) -> pl.DataFrame:
+        """Return side, repeat, step, rank, exposed_ns, typical: one row a window and rank, 0 where absent."""
+        frames = []
+        for name, (measured, weights) in self._sides.items():
+            exposed = (
+                self._parts[name]
+                .filter(pl.col("slot") == slot)
+                .group_by("repeat", "step", "rank")
+                .agg(pl.col("exposed_ns").sum())
+            )
+            frames.append(
+                measured.windows.select("repeat", "step", "rank")
+                .join(exposed, on=["repeat", "step", "rank"], how="left")
+                .join(
+                    weights.cells.select("repeat", "step", typical=pl.lit(value=True)),
+                    on=["repeat", "step"],
+                    how="left",
+                )
+                .select(
+                    pl.lit(name).alias("side"),
+                    "repeat",
+                    "step",
+                    "rank",
+                    pl.col("exposed_ns").fill_null(0),
+                    pl.col("typical").fill_null(value=False),
+                )
+                .sort("repeat", "step", "rank"),
+            )
+        return pl.concat(frames)
+
+    def slot_instances(self, slot: str) -> pl.DataFrame:
+        """Return the collectives whose exposed time was booked to a slot; see `comparison.Detail`."""
+        frames = []
+        for name, (measured, _) in self._sides.items():
+            booked = (
+                self._parts[name]
+                .filter(pl.col("slot") == slot)
+                .group_by("row")
+                .agg(pl.col("exposed_ns").sum())
+            )
+            rows = measured.instances.join(booked, on="row", how="inner")
+            frames.append(self._instance_columns(name, measured, rows))
+        return pl.concat(frames)
+
+    def _instance_columns(self, name: str, measured: MeasuredSide, rows: pl.DataFrame) -> pl.DataFrame:
+        lowest = (
+            measured.windows.sort("rank")
+            .group_by("repeat", "step", maintain_order=True)
+            .agg(pl.col("start_ns").first().alias("origin"))
+        )
+        order = pl.col("start_ns").rank("ordinal").over("repeat", "step", "rank")
+        with_unknown = rows.with_columns(
+            pl.lit(None, dtype=kind).alias(column)
+            for column, kind in (
+                ("last_arrival_ns", pl.Int64),
+                ("peer_wait_ns", pl.Int64),
+                ("transport_ns", pl.Int64),
+                ("instance", pl.Int64),
+            )
+            if column not in rows.columns
+        )
+        return (
+            with_unknown.join(lowest, on=["repeat", "step"], how="left")
+            .with_columns(order.cast(pl.Int64).alias("order"))
+            .select(
+                pl.lit(name).alias("side"),
+                "repeat",
+                "step",
+                pl.coalesce("instance", "order").alias("instance"),
+                pl.format("{} #{}", "collective", "order").alias("label"),
+                "rank",
+                *(
+                    (pl.col(column) - pl.col("origin")).alias(f"{column.removesuffix('_ns')}_ns")
+                    for column in (
+                        "host_launch",
+                        "first_valid_launch",
+                        "start_ns",
+                        "end_ns",
+                        "last_arrival_ns",
+                    )
+                ),
+                "queue_ns",
+                "peer_wait_ns",
+                "transport_ns",
+                "consumer",
+                (pl.col("consumer_start") - pl.col("origin")).alias("consumer_start_ns"),
+                "slack_ns",
+                "exposed_ns",
+            )
+            .sort("repeat", "step", "instance", "rank")
+        )
+
+    def _window(self, side: str, repeat: int, step: int, rank: int) -> tuple[int, int, int]:
+        windows = self._sides[side][0].windows.filter(
+            (pl.col("repeat") == repeat) & (pl.col("step") == step) & (pl.col("rank") == rank),
+        )
+        if windows.is_empty():
+            raise KeyError((side, repeat, step, rank))
+        return windows.select("file", "start_ns", "end_ns").row(0)
+
+    def lanes(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
+        """Return the spans in one window: kind (Int8), name, stream, start_ns, end_ns from window start."""
+        file, start, end = self._window(side, repeat, step, rank)
+        tables = self._sides[side][0].run.cut.tables
+        return (
+            tables.spans.filter(
+                (pl.col("file") == file) & (pl.col("end_ns") > start) & (pl.col("start_ns") < end)
+            )
+            .join(tables.names, on="name", how="left")
+            .select(
+                "kind",
+                pl.col("text").alias("name"),
+                "stream",
+                (pl.max_horizontal("start_ns", pl.lit(start)) - start).alias("start_ns"),
+                (pl.min_horizontal("end_ns", pl.lit(end)) - start).alias("end_ns"),
+            )
+            .sort("start_ns", "end_ns")
+        )
+
+    def exposed(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
+        """Return the exposed stretches of one window: slot, kind, start_ns, end_ns, exposed_ns, consumer."""
+        _, start, _ = self._window(side, repeat, step, rank)
+        return (
+            self._parts[side]
+            .filter((pl.col("repeat") == repeat) & (pl.col("step") == step) & (pl.col("rank") == rank))
+            .select(
+                "slot",
+                "kind",
+                pl.col("start_ns") - start,
+                pl.col("end_ns") - start,
+                "exposed_ns",
+                "consumer",
+            )
+            .sort("start_ns", "slot")
+        )
+
+    def windows(self) -> pl.DataFrame:
+        """Return side, repeat, step, rank, length_ns, the five categories (ns), reason (null: typical)."""
+        frames = []
+        for name, (measured, weights) in self._sides.items():
+            every = measured.run.cut.windows.select(
+                "window",
+                "repeat",
+                "step",
+                "rank",
+                (pl.col("end_ns") - pl.col("start_ns")).alias("length_ns"),
+                "reason",
+            )
+            frames.append(
+                every.join(measured.windows.select("window", *CATEGORIES), on="window", how="left")
+                .join(
+                    weights.cells.select("repeat", "step", typical=pl.lit(value=True)),
+                    on=["repeat", "step"],
+                    how="left",
+                )
+                .select(
+                    pl.lit(name).alias("side"),
+                    "repeat",
+                    "step",
+                    "rank",
+                    "length_ns",
+                    *CATEGORIES,
+                    pl.when("typical")
+                    .then(None)
+                    .otherwise(pl.col("reason").fill_null("not typical"))
+                    .alias("reason"),
+                )
+                .sort("repeat", "step", "rank"),
+            )
+        return pl.concat(frames)
+
+    def matched_windows(self, slot: str | None) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Return ((repeat, step) of base, (repeat, step) of variant) that show a slot best; None without.
+
+        Each side's typical window whose value (the slot's exposed time, or the step's length) lies nearest to
+        that side's mean: the same step of both where that is as near.
+        """
+        found = []
+        for name, (measured, weights) in self._sides.items():
+            if slot is None:
+                values = measured.windows.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("value"))
+            else:
+                values = (
+                    self.slot_windows(slot).filter(pl.col("side") == name).rename({"exposed_ns": "value"})
+                )
+            typical = (
+                values.join(weights.cells, on=["repeat", "step"], how="inner")
+                .group_by("repeat", "step")
+                .agg(pl.col("value").sum())
+            )
+            if typical.is_empty():
+                return None
+            nearest = (pl.col("value") - pl.col("value").mean()).abs()
+            found.append(typical.sort(nearest, "repeat", "step").select("repeat", "step").row(0))
+        return found[0], found[1]

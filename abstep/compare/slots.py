@@ -1,0 +1,74 @@
+"""Exposed slots matched between two runs (SEMANTICS 5): what makes two exposed intervals the same one."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from abstep.compare.sides import CELL
+from abstep.model import ExposedKind
+
+SLOT_COLUMNS = ("phase", "group", "collective", "kind", "consumer")
+
+
+def with_slots(parts: pl.DataFrame, renamed: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Add `slot` (its id) to exposed parts.
+
+    Args:
+        parts: `MeasuredRun.parts`.
+        renamed: consumer, matched_consumer: the variant's consumers in the base's words, where they differ.
+
+    """
+    if renamed is not None and not renamed.is_empty():
+        parts = (
+            parts.join(renamed, on="consumer", how="left", maintain_order="left")
+            .with_columns(pl.coalesce("matched_consumer", "consumer").alias("consumer"))
+            .drop("matched_consumer")
+        )
+    return parts.with_columns(
+        pl.concat_str(
+            "phase",
+            "group",
+            "collective",
+            pl.coalesce("consumer", pl.lit(str(ExposedKind.INCIDENTAL))),
+            separator="/",
+        ).alias("slot"),
+    )
+
+
+def slot_windows(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return repeat, step, slot, exposed_ns: exposed time of each slot in each window, summed over ranks."""
+    return parts.group_by(*CELL, "slot").agg(pl.col("exposed_ns").sum()).sort(*CELL, "slot")
+
+
+def slot_table(sides: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
+    """Return one row a slot of either run: slot, its columns, inferred, in_base, in_variant; sorted by slot.
+
+    Args:
+        sides: both runs' parts with `slot`.
+
+    """
+    described = [
+        parts.group_by("slot").agg(
+            pl.col(*SLOT_COLUMNS).first(),
+            (pl.col("inferred").any()).alias("inferred"),
+            pl.lit(value=True).alias(held),
+        )
+        for parts, held in zip(sides, ("in_base", "in_variant"), strict=True)
+    ]
+    joined = described[0].join(described[1], on="slot", how="full", coalesce=True, suffix="_variant")
+    return joined.select(
+        "slot",
+        *(pl.coalesce(column, f"{column}_variant").alias(column) for column in SLOT_COLUMNS),
+        (pl.col("inferred").fill_null(value=False) | pl.col("inferred_variant").fill_null(value=False)).alias(
+            "inferred"
+        ),
+        pl.col("in_base").fill_null(value=False),
+        pl.col("in_variant").fill_null(value=False),
+    ).sort("slot")
+
+
+def slot_label(collective: str, phase: str, consumer: str | None) -> str:
+    """Return a slot's name in words: what runs, and what waits for it."""
+    if consumer is None:
+        return f"{collective} in {phase}, nothing waiting (incidental)"
+    return f"{collective} in {phase} before {consumer}"

@@ -1,0 +1,99 @@
+"""What work a run does in a step: operators, shapes, bytes, passes (SEMANTICS 8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from abstep.compare.sides import MeasuredSide
+
+SHAPES = "[["
+"""Recorded operator shapes start so; a grid does not."""
+
+
+def signature_table(side: MeasuredSide) -> pl.DataFrame:
+    """Return compute work by signature: operator, operator_path, base, shape, count, ns (a window and rank).
+
+    `ns` is a span's share of the union: each instant divided equally among running compute spans.
+    """
+    windows = max(1, side.windows.height)
+    return (
+        side.run.work.filter(pl.col("rank").is_in(list(side.ranks)))
+        .group_by("operator", "operator_path", "base", "shape")
+        .agg((pl.col("count").sum() / windows).alias("count"), (pl.col("ns").sum() / windows).alias("ns"))
+        .sort("operator", "operator_path", "base", "shape", nulls_last=True)
+    )
+
+
+def collective_kinds(side: MeasuredSide) -> set[tuple[str, ...]]:
+    """Return the (kind, group role, dtype, reduction) of all collectives launched in completed windows."""
+    rows = side.instances.select("collective", "group", "dtype", "reduction").unique()
+    return {tuple(str(part) for part in row if part is not None) for row in rows.iter_rows()}
+
+
+def bytes_by_role(side: MeasuredSide) -> dict[str, float]:
+    """Return bytes a window and rank in each group role; empty where any collective's size is unknown."""
+    frame = side.instances
+    if frame.is_empty() or frame["bytes"].null_count() == frame.height:
+        return {}
+    windows = max(1, side.windows.height)
+    known = frame.group_by("group").agg((pl.col("bytes").sum() / windows).alias("bytes"))
+    return dict(known.sort("group").iter_rows())
+
+
+def passes_a_step(side: MeasuredSide) -> float | None:
+    """Return forward passes a step: outermost `*.forward` annotations in a step; None where none is recorded."""
+    tables = side.run.cut.tables
+    forward = tables.names.filter(pl.col("text").str.ends_with(".forward"))["name"]
+    marks = tables.marks.filter(
+        pl.col("name").is_in(forward.implode()) & pl.col("rank").is_in(list(side.ranks))
+    )
+    if marks.is_empty():
+        return None
+    outermost = (
+        marks.sort("file", "thread", "start_ns", pl.col("end_ns"), descending=[False, False, False, True])
+        .with_columns(pl.col("end_ns").cum_max().shift(1).over("file", "thread").alias("covered"))
+        .filter(pl.col("covered").is_null() | (pl.col("start_ns") >= pl.col("covered")))
+    )
+    steps = side.run.cut.marks.select("file", "step", pl.col("start_ns").alias("step_start"), "end_ns")
+    inside = (
+        outermost.select("file", "start_ns")
+        .join(
+            steps.rename({"end_ns": "step_end"}),
+            on="file",
+        )
+        .filter((pl.col("start_ns") >= pl.col("step_start")) & (pl.col("start_ns") < pl.col("step_end")))
+    )
+    counts = inside.group_by("file", "step").len()
+    return None if counts.is_empty() else float(np.median(counts["len"].to_numpy()))
+
+
+def forward_shapes(side: MeasuredSide) -> dict[str, str] | None:
+    """Return the shapes of each forward operator, by operator, its path and occurrence; None where not recorded.
+
+    The most frequent shapes of the run's windows stand for it.
+    """
+    shapes = side.run.forward_shapes.filter(
+        pl.col("rank").is_in(list(side.ranks)) & pl.col("shape").str.starts_with(SHAPES),
+    )
+    if shapes.is_empty():
+        return None
+    common = (
+        shapes.group_by("operator", "base", "occurrence", "shape")
+        .agg(pl.len().alias("seen"))
+        .sort(
+            "operator", "base", "occurrence", "seen", "shape", descending=[False, False, False, True, False]
+        )
+        .group_by("operator", "base", "occurrence", maintain_order=True)
+        .first()
+    )
+    return {
+        f"{operator} #{occurrence}" if operator else f"{base} #{occurrence}": shape
+        for operator, base, occurrence, shape in common.select(
+            "operator", "base", "occurrence", "shape"
+        ).iter_rows()
+    }
+

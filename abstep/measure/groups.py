@@ -1,0 +1,71 @@
+"""Describe communication spans: collective kind, process-group role, bytes (SEMANTICS 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from abstep.model import Kind
+
+if TYPE_CHECKING:
+    from abstep.windows import CutRun
+
+UNKNOWN_GROUP = "unknown group"
+
+
+def described_collectives(run: CutRun) -> pl.DataFrame:
+    """Return one row a communication span.
+
+    Returns:
+        row, collective, source, group (its role: the description or name, with the size where two sizes share
+        it), group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's records; null
+        where not recorded), records, dtype, reduction.
+
+    """
+    spans = run.tables.spans.filter(pl.col("kind") == int(Kind.COMMUNICATION)).select(
+        "row", "file", "span", "stream"
+    )
+    said = run.tables.collectives.group_by("file", "span", maintain_order=True).agg(
+        pl.col(
+            "collective",
+            "source",
+            "group_name",
+            "group_desc",
+            "group_size",
+            "group_ranks",
+            "seq",
+            "dtype",
+            "reduction",
+        ).first(),
+        pl.when(pl.col("bytes").count() == pl.len()).then(pl.col("bytes").sum()).first().alias("bytes"),
+        pl.len().alias("records"),
+    )
+    known = (
+        spans.join(said, on=["file", "span"], how="left", maintain_order="left")
+        .with_columns(pl.col("collective").fill_null("unknown"), pl.col("source").fill_null("name"))
+        .with_columns(
+            # a collective without metadata runs in the group whose others share its stream
+            pl.col(column).fill_null(pl.col(column).drop_nulls().mode().sort().first().over("file", "stream"))
+            for column in ("group_name", "group_desc", "group_size", "group_ranks")
+        )
+    )
+    role = pl.coalesce("group_desc", pl.concat_str(pl.lit("group "), "group_name"))
+    known = known.with_columns(role.alias("group"))
+    sizes = (
+        known.drop_nulls("group")
+        .group_by("group")
+        .agg(pl.col("group_size").drop_nulls().n_unique().alias("sizes"))
+    )
+    return (
+        known.join(sizes, on="group", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("sizes") > 1)
+            .then(pl.format("{} ({} ranks)", "group", pl.col("group_size").cast(pl.String).fill_null("?")))
+            .otherwise("group")
+            .fill_null(UNKNOWN_GROUP)
+            .alias("group"),
+        )
+        .drop("sizes", "file", "span", "stream", "group_desc")
+        .sort("row")
+    )

@@ -1,0 +1,94 @@
+"""Match one collective across ranks (SEMANTICS 4): by sequence number where it can be trusted, else by order."""
+
+from __future__ import annotations
+
+import polars as pl
+
+TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", "all_to_all")
+"""Kinds whose ranks complete together: each waits for all."""
+GROUP_KEY = ("repeat", "group_key")
+
+
+def matched(instances: pl.DataFrame) -> pl.DataFrame:
+    """Number the instances so that one number is one collective on all its ranks.
+
+    Args:
+        instances: repeat, rank, step, row, start_ns, host_launch, collective, group, group_name, group_ranks,
+            seq; one row a collective and rank.
+
+    Returns:
+        `instances` with `instance` (Int64, unique over the run), `matched_by` ('sequence' or 'order') and
+        `ordinal` (its place among its kind in that group and step, from the step's end where counts differ).
+
+    """
+    keyed = instances.with_columns(
+        pl.concat_str(
+            pl.col("group"),
+            pl.col("group_name").fill_null("?"),
+            pl.col("group_ranks").fill_null("?"),
+            separator="|",
+        ).alias("group_key"),
+        pl.coalesce("host_launch", "start_ns").alias("order"),
+    ).sort("repeat", "rank", "step", "order", "start_ns", "row")
+    keyed = keyed.join(_trusted(keyed), on=GROUP_KEY, how="left", maintain_order="left")
+    keyed = _ordinals(keyed)
+    identity = pl.when("trusted").then(pl.col("seq")).otherwise("ordinal")
+    return (
+        keyed.with_columns(
+            identity.alias("identity"),
+            pl.when("trusted").then(pl.lit("sequence")).otherwise(pl.lit("order")).alias("matched_by"),
+        )
+        .with_columns(
+            pl.struct("repeat", "step", "group_key", "collective", "identity")
+            .rank("dense")
+            .cast(pl.Int64)
+            .alias("instance"),
+        )
+        .drop("order", "trusted", "identity", "group_key")
+    )
+
+
+def _trusted(keyed: pl.DataFrame) -> pl.DataFrame:
+    """Say of each group whether its sequence numbers can be trusted.
+
+    They rise strictly on every rank, and one number is one kind and size on all ranks.
+    """
+    rises = (
+        keyed.with_columns(
+            (pl.col("seq") > pl.col("seq").shift(1))
+            .over(*GROUP_KEY, "rank")
+            .fill_null(value=True)
+            .alias("rises"),
+        )
+        .group_by(GROUP_KEY)
+        .agg((pl.col("rises").all() & (pl.col("seq").null_count() == 0)).alias("rising"))
+    )
+    same = (
+        keyed.drop_nulls("seq")
+        .group_by(*GROUP_KEY, "seq")
+        .agg((pl.struct("collective", "bytes", "step").n_unique() == 1).alias("same"))
+        .group_by(GROUP_KEY)
+        .agg(pl.col("same").mean().alias("same"))
+    )
+    return rises.join(same, on=GROUP_KEY, how="left").select(
+        *GROUP_KEY,
+        (pl.col("rising") & (pl.col("same").fill_null(0.0) >= MOSTLY_SAME)).alias("trusted"),
+    )
+
+
+MOSTLY_SAME = 0.99  # one rank that lost or swapped a collective must not cost the whole group its numbers
+
+
+def _ordinals(keyed: pl.DataFrame) -> pl.DataFrame:
+    """Count each kind within its group, step and rank; from the end (negative) where ranks' counts differ."""
+    own = ("repeat", "step", "group_key", "collective")
+    counted = keyed.with_columns(
+        pl.int_range(pl.len()).over(*own, "rank").alias("from_start"),
+        pl.len().over(*own, "rank").alias("count"),
+    )
+    return counted.with_columns(
+        pl.when(pl.col("count").n_unique().over(own) > 1)
+        .then(pl.col("from_start") - pl.col("count").cast(pl.Int64))
+        .otherwise(pl.col("from_start"))
+        .alias("ordinal"),
+    ).drop("from_start", "count")

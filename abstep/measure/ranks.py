@@ -1,0 +1,109 @@
+"""Collectives across ranks: late rank or slow transport, on one clock (SEMANTICS 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from abstep.measure.matching import TOGETHER, matched
+from abstep.windows.clock import CommonClock, common_clock
+
+SPLITTABLE = TOGETHER
+"""Kinds in which every rank waits for every other: one last arrival is everybody's."""
+BUS_FACTORS = {"all_reduce": 2.0, "all_gather": 1.0, "reduce_scatter": 1.0, "all_to_all": 1.0}
+"""times (n - 1) / n; nccl-tests' formulas. Kinds not named: gather and scatter as all_gather, others 1."""
+
+
+@dataclass(frozen=True)
+class AcrossRanks:
+    """All instances with their split, and the clock it stands on.
+
+    Attributes:
+        instances: the run's instances with instance, matched_by, ordinal, members (traced ranks of it),
+            expected (ranks of its group), last_arrival (Int64 ns on the rank's own clock), peer_wait_ns,
+            transport_ns, late_rank, lateness_ns (own start after the first rank's, common clock),
+            lead_ns (the late rank's start after the second last's), uncertain_ns (of one split); nulls: unsplit.
+        clock: the common clock.
+        unmatched: how many (instance, rank) lack a partner rank that was traced.
+
+    """
+
+    instances: pl.DataFrame
+    clock: CommonClock
+    unmatched: pl.DataFrame
+
+
+def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
+    """Match, put on one clock and split every instance.
+
+    Args:
+        instances: one row a collective and rank (`MeasuredRun.instances`).
+        files: repeat, rank, host, host_only, world_size.
+
+    """
+    paired = matched(instances)
+    ranks = (
+        files.group_by("repeat", "rank")
+        .agg(pl.col("host").drop_nulls().first(), pl.col("host_only").all())
+        .sort("repeat", "rank")
+    )
+    world = files["world_size"].drop_nulls().max()
+    traced = ranks.group_by("repeat").agg(pl.len().alias("traced"))
+    paired = paired.join(traced, on="repeat", how="left", maintain_order="left").with_columns(
+        pl.len().over("instance").alias("members"),
+        pl.coalesce("group_size", pl.lit(world, dtype=pl.Int32)).alias("expected"),
+    )
+    together = pl.col("collective").is_in(TOGETHER)
+    complete = pl.col("members") == pl.col("expected").fill_null(pl.col("traced"))
+    ends = paired.filter(together & (pl.col("members") > 1) & _not_first()).select(
+        "repeat", "instance", "rank", "end_ns"
+    )
+    clock = common_clock(ends, ranks)
+    on_common = clock.on_common(paired, "start_ns")
+    own = "instance"
+    split = (
+        together
+        & complete
+        & (pl.col("members") > 1)
+        & (pl.col("start_ns_common").null_count().over(own) == 0)
+    )
+    last = pl.col("start_ns_common").max().over(own)
+    second = pl.col("start_ns_common").sort(descending=True).get(1, null_on_oob=True).over(own)
+    spreads = clock.rows.select("repeat", "rank", "spread_ns")
+    on_common = on_common.join(spreads, on=["repeat", "rank"], how="left", maintain_order="left")
+    duration = pl.col("end_ns") - pl.col("start_ns")
+    is_last = pl.col("start_ns_common") == last
+    late = pl.col("rank").filter(is_last).min().over(own)
+    late_spread = pl.col("spread_ns").filter(is_last).max().over(own)
+    wait = (last - pl.col("start_ns_common")).round().cast(pl.Int64)
+    across = on_common.with_columns(
+        pl.when(split).then(pl.min_horizontal(duration, wait)).alias("peer_wait_ns"),
+        pl.when(split).then(pl.col("start_ns") + wait).alias("last_arrival"),
+        pl.when(split).then(late).alias("late_rank"),
+        pl.when(split)
+        .then(pl.col("start_ns_common") - pl.col("start_ns_common").min().over(own))
+        .alias("lateness_ns"),
+        pl.when(split).then(last - second).alias("lead_ns"),
+        pl.when(split).then((pl.col("spread_ns").pow(2) + late_spread.pow(2)).sqrt()).alias("uncertain_ns"),
+    ).with_columns((duration - pl.col("peer_wait_ns")).alias("transport_ns"))
+    lacking = across.filter(together & (pl.col("members") < pl.min_horizontal("expected", "traced")))
+    unmatched = (
+        lacking.group_by("collective", "group").agg(pl.len().alias("count")).sort("collective", "group")
+    )
+    return AcrossRanks(across.drop("start_ns_common", "spread_ns", "traced"), clock, unmatched)
+
+
+def _not_first() -> pl.Expr:
+    """Leave out each group's first collectives of a capture: ranks begin it at different moments."""
+    return pl.col("start_ns") > pl.col("start_ns").min().over("repeat", "rank", "group", "group_name")
+
+
+def bus_factor(collective: str, size: int) -> float:
+    """Return nccl-tests' factor for a kind over `size` ranks."""
+    share = (size - 1) / size if size > 0 else 0.0
+    if collective in BUS_FACTORS:
+        return BUS_FACTORS[collective] * share
+    if collective in ("gather", "scatter"):
+        return share
+    return 1.0
