@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from abstep import __version__
 from abstep.compare.account import account
+from abstep.compare.across import collective_rows
 from abstep.compare.comparability import comparability
 from abstep.compare.comparison import CategoryRow, Comparison, Explanation, SlotRow, Tail
 from abstep.compare.describe import described_side, rank_rows
 from abstep.compare.detail import PairDetail
 from abstep.compare.explain import explanation
 from abstep.compare.sides import compared_ranks, run_metrics, side, weights
-from abstep.compare.slots import slot_label, slot_table, slot_windows, with_slots
+from abstep.compare.slots import slot_label, slot_splits, slot_table, slot_windows, with_slots
 from abstep.compare.statistics import (
     ONE_RUN_SENTENCE,
     StatisticsOptions,
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from abstep.compare.sides import MeasuredSide
+    from abstep.compare.sides import MeasuredSide, Weights
     from abstep.compare.statistics import Delta, StatisticsResult
     from abstep.measure.run import MeasuredRun
+
+    Pair = tuple[tuple[MeasuredSide, Weights], tuple[MeasuredSide, Weights]]
 
 ORDER = (
     "disappeared",
@@ -44,6 +47,8 @@ ORDER = (
     "below_floor",
     None,
 )
+ABSENT = (0.0, 0.0)
+"""A slot that a side does not have is split all the same: into nothing and nothing."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def compare(
     pair = ((base, weights(base, shares.base)), (variant, weights(variant, shares.variant)))
     if checks.status == "not_comparable":
         found = descriptive(found)
-    slots = slot_rows(parts, found)
+    slots = slot_rows(parts, found, pair)
     rows = account(pair, found.step_time, found.categories, slots, ())
     sides = tuple(
         described_side(measured, share, kept, dropped, found.warmup)
@@ -120,7 +125,7 @@ def compare(
         account=rows,
         intervals=slots,
         contention=(),
-        collectives=(),
+        collectives=tuple(row for measured, share in pair for row in collective_rows(measured, share)),
         ranks=tuple(row for measured, share in pair for row in rank_rows(measured, share)),
         path=(),
         explanation=Explanation("", (), None, None),
@@ -138,9 +143,12 @@ def compare(
     return replace(comparison, explanation=explanation(comparison))
 
 
-def slot_rows(parts: tuple[pl.DataFrame, pl.DataFrame], found: StatisticsResult) -> tuple[SlotRow, ...]:
+def slot_rows(
+    parts: tuple[pl.DataFrame, pl.DataFrame], found: StatisticsResult, pair: Pair
+) -> tuple[SlotRow, ...]:
     """Return one row a slot: disappeared, shrank, grew, appeared first, then by size of change."""
     rows = []
+    splits = [slot_splits(own, weights) for own, (_, weights) in zip(parts, pair, strict=True)]
     for row in slot_table(parts).iter_rows(named=True):
         delta = found.intervals.get(row["slot"])
         if delta is None:
@@ -157,10 +165,10 @@ def slot_rows(parts: tuple[pl.DataFrame, pl.DataFrame], found: StatisticsResult)
                 inferred=row["inferred"],
                 matched=row["in_base"] and row["in_variant"],
                 delta=delta,
-                base_peer_wait=None,
-                variant_peer_wait=None,
-                base_transport=None,
-                variant_transport=None,
+                base_peer_wait=splits[0].get(row["slot"], ABSENT)[0],
+                variant_peer_wait=splits[1].get(row["slot"], ABSENT)[0],
+                base_transport=splits[0].get(row["slot"], ABSENT)[1],
+                variant_transport=splits[1].get(row["slot"], ABSENT)[1],
             ),
         )
     return tuple(

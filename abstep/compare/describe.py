@@ -78,16 +78,38 @@ def rank_rows(measured: MeasuredSide, weights: Weights) -> list[RankRow]:
         )
         for name in CATEGORIES
     }
+    waited = _per_rank(measured, weights, "peer_wait_ns")
+    lateness = _mean_lateness(measured, weights)
     return [
         RankRow(
             side=measured.name,
             rank=rank,
-            peer_wait=None,
-            lateness=None,
+            peer_wait=waited.get(rank),
+            lateness=lateness.get(rank),
             **{name: count * by_category[name].get(rank, 0.0) for name in CATEGORIES},
         )
         for rank in measured.ranks
     ]
+
+
+def _per_rank(measured: MeasuredSide, weights: Weights, value: str) -> dict[int, float]:
+    """Return a value of the instances summed over a window, mean a window on each rank; only where all have it."""
+    instances = measured.instances
+    if instances.is_empty() or instances[value].null_count():
+        return {}
+    means = weights.mean(instances.select("repeat", "step", "rank", value), value, "rank")
+    return {rank: len(measured.ranks) * mean for rank, mean in means.iter_rows()}
+
+
+def _mean_lateness(measured: MeasuredSide, weights: Weights) -> dict[int, float]:
+    """Return each rank's mean arrival after the first rank's, over split instances of typical windows."""
+    known = measured.instances.drop_nulls("lateness_ns").join(
+        weights.cells, on=["repeat", "step"], how="inner"
+    )
+    means = known.group_by("rank").agg(
+        ((pl.col("lateness_ns") * pl.col("weight")).sum() / pl.col("weight").sum()).alias("mean")
+    )
+    return dict(means.sort("rank").iter_rows())
 
 
 def unattributed_share(measured: MeasuredSide) -> float | None:
@@ -131,16 +153,18 @@ def _clocks(measured: MeasuredSide) -> tuple[ClockRow, ...]:
         .agg(pl.col("shift_ns").min())
         .sort("repeat", "rank")
     )
+    clocks = measured.run.across.clock.rows.select("repeat", "rank", "offset_ns", "drift_ppm", "spread_ns")
+    rows = shifts.join(clocks, on=["repeat", "rank"], how="left", maintain_order="left")
     return tuple(
         ClockRow(
-            repeat,
-            rank,
-            None,
-            None,
-            None,
-            float(shift) if shift is not None and shift < REPORTED_BELOW_NS else None,
+            repeat=repeat,
+            rank=rank,
+            offset=offset,
+            drift_ppm=drift,
+            spread=spread,
+            host_device_shift=float(shift) if shift is not None and shift < REPORTED_BELOW_NS else None,
         )
-        for repeat, rank, shift in shifts.iter_rows()
+        for repeat, rank, shift, offset, drift, spread in rows.iter_rows()
     )
 
 

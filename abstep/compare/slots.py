@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from abstep.compare.sides import CELL
 from abstep.model import ExposedKind
+
+if TYPE_CHECKING:
+    from abstep.compare.sides import Weights
 
 SLOT_COLUMNS = ("phase", "group", "collective", "kind", "consumer")
 
@@ -65,6 +70,23 @@ def slot_table(sides: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
         pl.col("in_base").fill_null(value=False),
         pl.col("in_variant").fill_null(value=False),
     ).sort("slot")
+
+
+def slot_splits(parts: pl.DataFrame, weights: Weights) -> dict[str, tuple[float | None, float | None]]:
+    """Return slot -> (peer wait, transport), means a window and rank; null where any part is unsplit."""
+    split = (
+        parts.join(weights.cells, on=CELL, how="inner")
+        .group_by("slot")
+        .agg(
+            *(
+                pl.when(pl.col(name).null_count() == 0)
+                .then((pl.col(name) * pl.col("weight")).sum())
+                .alias(name)
+                for name in ("peer_wait_ns", "transport_ns")
+            ),
+        )
+    )
+    return {slot: (peer, transport) for slot, peer, transport in split.iter_rows()}
 
 
 def slot_label(collective: str, phase: str, consumer: str | None) -> str:

@@ -96,4 +96,3 @@ def forward_shapes(side: MeasuredSide) -> dict[str, str] | None:
             "operator", "base", "occurrence", "shape"
         ).iter_rows()
     }
-

@@ -137,7 +137,9 @@ def _latest_compute_end(line: Timeline) -> Int64:
     latest = np.full(len(line.start), NEVER, dtype=np.int64)
     ends = np.where(line.kind[order] == Kind.COMPUTE, line.end[order], NEVER)
     streams = line.stream[order]
-    heads: Int64 = np.flatnonzero(np.append(np.ones(1, dtype=bool), streams[1:] != streams[:-1]))[: len(order)]
+    heads: Int64 = np.flatnonzero(np.append(np.ones(1, dtype=bool), streams[1:] != streams[:-1]))[
+        : len(order)
+    ]
     for head, tail in zip(heads, np.append(heads[1:], len(order)), strict=True):
         latest[order[head:tail]] = np.maximum.accumulate(ends[head:tail])
     return latest

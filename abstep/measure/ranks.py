@@ -94,6 +94,32 @@ def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
     return AcrossRanks(across.drop("start_ns_common", "spread_ns", "traced"), clock, unmatched)
 
 
+def split_parts(parts: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
+    """Divide every exposed part into peer wait and transport (SEMANTICS 5).
+
+    Args:
+        parts: exposed parts with `row` of their collective, start_ns, end_ns, exposed_ns.
+        instances: `AcrossRanks.instances`.
+
+    Returns:
+        `parts` with peer_wait_ns and transport_ns (Int64; null where unsplit): the part of the stretch before
+        the last arrival is peer wait, at the collective's share of it.
+    """
+    arrivals = instances.select("row", "last_arrival")
+    length = pl.col("end_ns") - pl.col("start_ns")
+    waiting = (pl.min_horizontal("end_ns", "last_arrival") - pl.col("start_ns")).clip(0, None)
+    return (
+        parts.join(arrivals, on="row", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("last_arrival").is_not_null())
+            .then((pl.col("exposed_ns") * waiting / length.clip(1, None)).round().cast(pl.Int64))
+            .alias("peer_wait_ns"),
+        )
+        .with_columns((pl.col("exposed_ns") - pl.col("peer_wait_ns")).alias("transport_ns"))
+        .drop("last_arrival")
+    )
+
+
 def _not_first() -> pl.Expr:
     """Leave out each group's first collectives of a capture: ranks begin it at different moments."""
     return pl.col("start_ns") > pl.col("start_ns").min().over("repeat", "rank", "group", "group_name")

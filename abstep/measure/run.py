@@ -15,6 +15,7 @@ from abstep.measure.groups import described_collectives
 from abstep.measure.idle import IDLE, idle_causes
 from abstep.measure.milestones import milestones
 from abstep.measure.names import named_spans
+from abstep.measure.ranks import across_ranks, split_parts
 from abstep.measure.timeline import timelines
 from abstep.measure.work import compute_work, described_work, forward_shapes
 from abstep.model import Category, ExposedKind
@@ -22,6 +23,7 @@ from abstep.model import Category, ExposedKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from abstep.measure.ranks import AcrossRanks
     from abstep.windows import CutRun
 
 CATEGORIES = tuple(str(category) for category in Category)
@@ -47,6 +49,7 @@ class MeasuredRun:
         forward_shapes: rank, operator, base, occurrence, shape of forward operators.
         idle: repeat, rank, step and idle ns by cause: end_of_step, host_late, stream_wait, unknown.
         milestones: repeat, rank, step and the milestones, ns from window start.
+        across: the collectives matched across ranks, and the clock that stands on.
         recorded_edges: the share of files whose waits on collectives were recorded.
 
     """
@@ -60,6 +63,7 @@ class MeasuredRun:
     forward_shapes: pl.DataFrame
     idle: pl.DataFrame
     milestones: pl.DataFrame
+    across: AcrossRanks
     recorded_edges: float
 
 
@@ -108,17 +112,19 @@ def measure(run: CutRun, progress: Callable[[int, int], None] | None = None) -> 
         )
         .sort("repeat", "rank", "step", "start_ns", "row")
     )
+    across = across_ranks(launched, run.tables.files)
     return MeasuredRun(
-        run,
-        windows,
-        launched,
-        _booked(parts, where, described, names),
-        names,
-        described_work(run, work, where),
-        forward_shapes(run, names),
-        pl.concat(idle).join(where, on="window", how="inner") if idle else pl.DataFrame(schema=IDLE),
-        milestones(run, names, launched),
-        sum(recorded) / len(recorded) if recorded else 0.0,
+        cut=run,
+        windows=windows,
+        instances=across.instances,
+        parts=split_parts(_booked(parts, where, described, names), across.instances),
+        names=names,
+        work=described_work(run, work, where),
+        forward_shapes=forward_shapes(run, names),
+        idle=pl.concat(idle).join(where, on="window", how="inner") if idle else pl.DataFrame(schema=IDLE),
+        milestones=milestones(run, names, launched),
+        across=across,
+        recorded_edges=sum(recorded) / len(recorded) if recorded else 0.0,
     )
 
 

@@ -169,7 +169,7 @@ CREATE TABLE windows (
   rank     INTEGER NOT NULL,
   step     BIGINT NOT NULL,
   cycle    INTEGER NOT NULL,         -- profiler cycle within the rank's repeat, from 0
-  start_ns BIGINT NOT NULL,
-  end_ns   BIGINT NOT NULL,
+  start_ns BIGINT,                   -- null: the step shows no work of its own
+  end_ns   BIGINT,                   -- null: the next window's start is not in the trace
   reason   VARCHAR                   -- null: completed; else why it is dropped: last_in_cycle, incomplete, opaque_graph
 );

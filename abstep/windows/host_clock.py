@@ -8,6 +8,7 @@ import polars as pl
 
 LEAST_LATENCY_NS = 5_000  # no launch reaches the device sooner
 REPORTED_BELOW_NS = -1_000
+"""A shift no larger than a launch's own latency says nothing: it is neither reported nor applied."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,11 @@ def host_shift(spans: pl.DataFrame, host_only: pl.DataFrame) -> HostShift:
         .join(host_only.lazy(), on="file", how="left")
         .select(
             "file",
-            pl.when(pl.col("host_only") | pl.col("least").is_null())
+            pl.when(
+                pl.col("host_only")
+                | pl.col("least").is_null()
+                | (pl.col("least") - LEAST_LATENCY_NS >= REPORTED_BELOW_NS)
+            )
             .then(0)
             .otherwise(pl.min_horizontal(pl.lit(0, dtype=pl.Int64), pl.col("least") - LEAST_LATENCY_NS))
             .cast(pl.Int64)

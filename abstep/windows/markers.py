@@ -75,7 +75,9 @@ def _candidates_remedy(run: RunTables) -> str:
         .head(CANDIDATES_SHOWN)
     )
     if gaps.is_empty():
-        return "record with a profiler schedule and prof.step(), or name an annotation with --step-marker REGEX"
+        return (
+            "record with a profiler schedule and prof.step(), or name an annotation with --step-marker REGEX"
+        )
     listed = ", ".join(
         f"{text!r} ({count} times)" for text, count in gaps.select("text", "count").iter_rows()
     )
