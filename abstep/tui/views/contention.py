@@ -1,0 +1,108 @@
+"""Contention: which compute slowed while which collectives ran; growth is the change, stretch the ratio behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from abstep import units
+from abstep.compare.statistics import CHANGED
+from abstep.tui.nav import Place
+from abstep.tui.views import figures
+from abstep.tui.views.base import Stage, View
+from abstep.tui.widgets.lines import BLANK, Line, line
+from abstep.tui.widgets.table import Column, Table
+
+if TYPE_CHECKING:
+    from abstep.compare.comparison import ContentionRow
+    from abstep.tui.look import Look
+
+
+def stretches(row: ContentionRow, look: Look) -> str:
+    """Return how much longer the compute ran than alone, on both sides."""
+    return f"{units.ratio_text(row.base_stretch)} {look.glyphs.arrow} {units.ratio_text(row.variant_stretch)}"
+
+
+def _words(row: ContentionRow) -> str:
+    return " ".join((row.compute, row.collective, row.slot, units.word(row.delta.verdict)))
+
+
+class ContentionView(View):
+    """Beside level 2."""
+
+    kind: ClassVar[str] = "contention"
+    footer: ClassVar[tuple[str, ...]] = ("enter", "back", "filter", "sort", "views", "help")
+    terms: ClassVar[tuple[str, ...]] = (
+        "contention",
+        "contention growth",
+        "stretch",
+        "alone",
+        "control",
+        "overlapped",
+    )
+
+    def __init__(self, stage: Stage, place: Place) -> None:
+        super().__init__(stage, place)
+        rows = self.comparison.contention
+        self._table = Table(
+            self._columns(),
+            list(enumerate(rows, 1)),
+            words=lambda row: _words(row[1]),
+            stands_out=lambda row: row[1].delta.verdict in CHANGED,
+        )
+
+    def table(self) -> Table[object]:
+        """Return the list."""
+        return cast("Table[object]", self._table)
+
+    def opens(self) -> Place | None:
+        """Return the pair under the cursor."""
+        index = self._table.index
+        return None if index is None else Place("pair", index)
+
+    def neighbour(self, row: int, by: int) -> int | None:
+        """Return the pair before or after one, in the order the list shows."""
+        found = self._table.neighbour(row, by)
+        if found is not None:
+            self._table.select(found)
+        return found
+
+    def body(self, width: int, height: int) -> list[Line]:
+        """Return the list, with what the row under the cursor is below it."""
+        rows = self.comparison.contention
+        if not rows:
+            return [line(("  no compute overlapped a collective long enough to say", "dim"))]
+        total = sum(row.delta.delta or 0.0 for row in rows)
+        said = (
+            self._table.count_text()
+            or f"{len(rows)} pairs, together {units.time_text(total, sign=True)} a window"
+        )
+        lines = [line((f" {said}", "dim")), *self._table.draw(width, max(height - 2, 3), self.look)]
+        lines += [BLANK] * (height - 1 - len(lines))
+        current = self._table.current
+        return [*lines[: height - 1], line((f" {self._about(current[1])}" if current else "", "dim"))]
+
+    def text(self) -> list[str]:
+        """Return every row as text."""
+        return self._table.text(160, self.look)
+
+    def _about(self, row: ContentionRow) -> str:
+        overlap = units.pair_text(row.base_overlap, row.variant_overlap, ascii=self.look.ascii)
+        said = f"overlaps {row.collective} for {overlap} a window"
+        return f"{said}; {row.note}" if row.note else said
+
+    def _columns(self) -> list[Column[tuple[int, ContentionRow]]]:
+        rows = self.comparison.contention
+        counts = max((units.cells(units.n_text(row.delta)) - 2 for row in rows), default=1)
+        return [
+            Column("#", 2, lambda row: (str(row[0]), "dim"), lambda row: row[0]),
+            Column("compute", 0, lambda row: (row[1].compute, ""), lambda row: row[1].compute.lower(), right=False),
+            Column("collective", 14, lambda row: (row[1].collective, ""), lambda row: row[1].collective, right=False,
+                   from_width=100),
+            Column("stretch", 14, lambda row: (stretches(row[1], self.look), ""), lambda row: row[1].variant_stretch,
+                   right=False),
+            Column("growth", figures.VALUE, lambda row: figures.change(row[1].delta, self.look),
+                   lambda row: row[1].delta.delta, right=False),
+            Column("n", max(counts, 1), lambda row: (units.n_text(row[1].delta).removeprefix("n="), "")),
+            Column("", 12, lambda row: figures.word(row[1].delta), lambda row: units.word(row[1].delta.verdict),
+                   right=False),
+        ]  # fmt: skip

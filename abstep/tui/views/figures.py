@@ -1,0 +1,91 @@
+"""Compared figures as pieces of a line: the sign, the word and the colour that go with a verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from abstep import units
+from abstep.tui.look import role_of
+from abstep.tui.widgets.lines import line
+
+if TYPE_CHECKING:
+    from abstep.compare.comparison import Comparison, SlotRow
+    from abstep.compare.statistics import Delta
+    from abstep.tui.look import Look
+    from abstep.tui.widgets.lines import Line, Span
+
+VALUE = 25
+"""Columns of a change with its interval: `▲ +1.84 ms [+1.31, +2.40]`."""
+
+
+def change(delta: Delta, look: Look) -> Span:
+    """Return sign, value and interval."""
+    if delta.delta is None:
+        return units.ABSENT, ""
+    sign = units.glyph(delta.verdict, ascii=look.ascii)
+    return f"{sign} {units.value_text(delta)}", role_of(delta.verdict)
+
+
+def whole(delta: Delta, look: Look) -> Span:
+    """Return all of a delta: sign, value, interval, n and word."""
+    return units.delta_text(delta, ascii=look.ascii), role_of(delta.verdict)
+
+
+def word(delta: Delta) -> Span:
+    """Return the verdict."""
+    return units.word(delta.verdict) or units.ABSENT, role_of(delta.verdict)
+
+
+def compared(label: str, base: str, variant: str, *rest: Span) -> Line:
+    """Return one row of a small table with a column a side."""
+    return line(f"  {label:<27}{base:>11}{variant:>11}  ", *rest)
+
+
+def times(label: str, base: float | None, variant: float | None, *rest: Span) -> Line:
+    """Return one row of two times (ns)."""
+    return compared(label, units.time_text(base), units.time_text(variant), *rest)
+
+
+def titles(label: str, last: str) -> Line:
+    """Return the heading of such a table."""
+    return line((f"  {label:<27}{'base':>11}{'variant':>11}  {last}", "head"))
+
+
+def tested(delta: Delta) -> Span:
+    """Return how many units were counted, p and q."""
+    said = [units.n_text(delta)]
+    said += [f"p {probability(delta.p_value)}"] if delta.p_value is not None else []
+    said += [f"q {probability(delta.q_value)}"] if delta.q_value is not None else []
+    return "  ".join(text for text in said if text), "dim"
+
+
+def probability(value: float) -> str:
+    """Return a p or q value."""
+    return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def slot_name(row: SlotRow) -> str:
+    """Return how a slot is called in lists and breadcrumbs."""
+    return row.label
+
+
+def slot_line(row: SlotRow) -> str:
+    """Return what a slot is, in one line."""
+    waits = f"{row.consumer} waits" if row.consumer else "nothing waits"
+    inferred = " (inferred)" if row.inferred else ""
+    only = "" if row.matched else "; on one side only"
+    return f"{row.kind}: {waits}{inferred} for {row.collective} of {row.group}, from {row.phase}{only}"
+
+
+def both_sides(comparison: Comparison) -> tuple[Line, Line]:
+    """Return one line a side: its label and what was compared."""
+    lines: list[Line] = []
+    labels = max(units.cells(side.label) for _, side in comparison.sides)
+    for name, side in comparison.sides:
+        repeats = "1 repeat" if side.repeats == 1 else f"{side.repeats} repeats"
+        ranks = "1 rank" if len(side.ranks) == 1 else f"{len(side.ranks)} ranks"
+        what = f"{ranks}, {repeats}, {side.windows_used} of {side.windows_total} windows"
+        device = f" on {side.device_name or side.device}"
+        label = side.label + " " * (labels - units.cells(side.label))
+        lines.append(((f"{name:<8}", name), (f" {label}  ", "strong"), (what + device, "dim")))
+    return lines[0], lines[1]
