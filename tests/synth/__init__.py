@@ -9,6 +9,17 @@ from synth.kineto import Layout
 from synth.model import Clock, Job, SimRun
 from synth.scenarios import PAIRS, scenario
 from synth.simulate import simulate
-from synth.write import write_pair, write_run
+from synth.write import write_pair, write_repeats, write_run
 
-__all__ = ["PAIRS", "Clock", "Job", "Layout", "SimRun", "scenario", "simulate", "write_pair", "write_run"]
+__all__ = [
+    "PAIRS",
+    "Clock",
+    "Job",
+    "Layout",
+    "SimRun",
+    "scenario",
+    "simulate",
+    "write_pair",
+    "write_repeats",
+    "write_run",
+]

@@ -68,6 +68,7 @@ class Host:
         self.finished = False
         self._open: dict[str, list[Range]] = {MAIN: [], AUTOGRAD: []}
         self._waits: dict[int, list[Mark]] = {}
+        self._graph: Call | None = None
         self._correlation = 1_000 + rank
         self._rng = random.Random(f"{self.job.seed}/{rank}")
         self._program: Generator[Wait, None, None] | None = None
@@ -147,6 +148,7 @@ class Host:
         work = nominal_ns
         if kind == COMPUTE:
             slow = self.job.slowdown * self.job.slow_rank.get(self.rank, 1.0)
+            slow *= self.job.step_factor.get(self.step_number, 1.0)
             work = max(1, round(nominal_ns * slow * self.engine.noise(self._rng)))
         q = self.job.quantum_ns
         path = tuple(self._open[self.thread])
@@ -161,7 +163,8 @@ class Host:
             phase=self.phase,
             anchor=anchor,
             path=path,
-            launch=self.call(call, 5_000),
+            launch=self._graph or self.call(call, 5_000),
+            in_graph=self._graph is not None,
             work=-(-work // q) * q,
             after=tuple(self._waits.pop(stream, ())),
             **more,  # type: ignore[arg-type]
@@ -181,15 +184,26 @@ class Host:
         *,
         dims: Dims = (),
         stream: int = COMPUTE_STREAM,
+        packs: bool = False,
     ) -> Span:
-        """One operator that launches one compute kernel."""
+        """One operator that launches one compute kernel; inside a graph, a node without a host side."""
         spare = self.job.host_op_ns - 9_000
+        grid = (max(1, nominal_ns // 2_400), 1, 1)
+        if self._graph is not None:
+            return self.launch(COMPUTE, kernel, op, anchor, nominal_ns, stream=stream, grid=grid)
         with self.range(op, dims=dims):
             self.pause(4_000)
-            grid = (max(1, nominal_ns // 2_400), 1, 1)
-            span = self.launch(COMPUTE, kernel, op, anchor, nominal_ns, stream=stream, grid=grid)
+            more = {"stream": stream, "grid": grid, "packs": packs}
+            span = self.launch(COMPUTE, kernel, op, anchor, nominal_ns, **more)
             self.pause(max(0, spare))
         return span
+
+    @contextmanager
+    def graph(self) -> Iterator[None]:
+        """Everything launched inside is one graph launch."""
+        self._graph = self.call("cudaGraphLaunch", 20_000)
+        yield
+        self._graph = None
 
     def copy(self, anchor: str, nbytes: int, ns: int, stream: int = COMPUTE_STREAM) -> Span:
         with self.range("aten::copy_"):

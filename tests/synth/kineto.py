@@ -150,6 +150,8 @@ class Writer:
         launched = {s.launch: s for s in self.trace.spans}
         for call in self.trace.calls:
             span = launched.get(call)
+            if span is not None and span.launchless:
+                continue
             yield self._call(call, self.ids[span.path[-1]] if span is not None and span.path else 0)
 
     def _call(self, call: Call, external: int) -> Event:
@@ -170,8 +172,7 @@ class Writer:
         args: Event = {"External id": self.ids[span.path[-1]] if span.path else 0}
         stream = self.stream(span.stream)
         args |= {"device": self.device, "context": 1, "stream": stream}
-        if not span.launchless:
-            args["correlation"] = span.launch.correlation
+        args["correlation"] = span.launch.correlation
         cat, name = "kernel", span.kernel
         if span.kind in (COMPUTE, COMM):
             args |= {"grid": list(span.grid), "block": [256, 1, 1]}
@@ -180,6 +181,8 @@ class Writer:
             else:
                 args |= {"queued": 0, "registers per thread": 96, "shared memory": 12_544}
                 args |= {"blocks per SM": round(span.grid[0] / 108, 6), "est. achieved occupancy %": 25}
+            if span.in_graph:
+                args |= {"graph id": 1, "graph node id": span.place}
             if span.kind == COMM:
                 name = communication_kernel(span, self.run.job.dtype, self.layout.names)
                 if self.layout.metadata in {"both", "kernel"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from synth.host import AUTOGRAD, COMM_STREAM, COMPUTE_STREAM, COPY_STREAM, MAIN, SECOND_COMM_STREAM, Host
@@ -39,7 +40,8 @@ def ddp_passes(host: Host, group: Group, tensor: Group | None = None) -> list[Ma
     job, marks = host.job, []
     sizes = bucket_sizes(job)
     for micro in range(job.micro):
-        with host.range("DistributedDataParallel.forward", "user_annotation"):
+        name = "DistributedDataParallel.forward"
+        with host.range(name, "user_annotation"), host.graph() if job.graph else nullcontext():
             for layer in range(job.layers):
                 forward_layer(host, f"m{micro}/fwd{layer}")
                 if tensor:

@@ -66,9 +66,15 @@ class Job:
     stretch_of: Mapping[str, float] = field(default_factory=dict)  # the same, by operator
     comm_stretch: float = 1.0  # transport likewise, while any of its ranks computes
     slowdown: float = 1.0  # every compute span, on every rank
+    step_factor: Mapping[int, float] = field(default_factory=dict)  # the same, in that step only
     slow_rank: Mapping[int, float] = field(default_factory=dict)
     late_host_ns: Mapping[int, int] = field(default_factory=dict)  # that rank's host loads data this long
     host_op_ns: int = 10_000  # what one operator costs the host
+    allocates: tuple[int, ...] = ()  # steps in which the host allocates device memory, which waits for it
+    inserted: int = 0  # more kernels in every forward layer
+    packing: bool = False  # copies the reduced buckets back into gradients before the optimizer
+    graph: bool = False  # the forward pass is one graph launch
+    cycles: int = 1  # the capture is cut into this many files a rank
     launch_ns: int = 5_000  # from launch call to the earliest start on the device
     gap_ns: int = 0  # what a stream needs between two activities
     sync: str = "run_ahead"  # the host waits for: run_ahead the step before, step its own step, none
@@ -82,6 +88,9 @@ class Job:
     @property
     def step_numbers(self) -> range:
         return range(self.first_step, self.first_step + self.steps)
+
+    def cycle_of(self, step: int) -> int:
+        return (step - self.first_step) * self.cycles // self.steps
 
     def but(self, **changes: Any) -> Job:
         return replace(self, **changes)
@@ -114,7 +123,7 @@ class Range:
     thread: str
     start: int
     end: int = -1
-    span: Span | None = None  # the first span launched inside it
+    span: Span | None = field(default=None, repr=False)  # the first span launched inside it
     dims: tuple[tuple[int, ...], ...] = ()
 
 
@@ -127,7 +136,7 @@ class Call:
     start: int
     end: int
     correlation: int
-    waited: tuple[Span, ...] = ()
+    waited: tuple[Span, ...] = field(default=(), repr=False)
 
 
 @dataclass(eq=False, slots=True)
@@ -150,7 +159,7 @@ class Instance:
     label: str
     work: int  # transport alone
     seq: int
-    members: dict[int, Span] = field(default_factory=dict)
+    members: dict[int, Span] = field(default_factory=dict, repr=False)
     last_arrival: int = -1
     end: int = -1
 
@@ -172,19 +181,21 @@ class Span:
     op: str
     phase: str
     anchor: str  # position in the model: m0/bwd3/dx
-    path: tuple[Range, ...]  # host ranges around its launch call, outermost first
+    path: tuple[Range, ...] = field(repr=False)  # host ranges around its launch call, outermost first
     launch: Call
     work: int  # how long it takes with nothing beside it
     grid: tuple[int, int, int] = (1, 1, 1)
     bytes: int = 0
     collective: str = ""  # kind, communication only
     peer: tuple[int, int] = (-1, -1)  # send/recv: source and destination
-    instance: Instance | None = None
-    previous: Span | None = None
-    after: tuple[Mark, ...] = ()
+    instance: Instance | None = field(default=None, repr=False)
+    previous: Span | None = field(default=None, repr=False)
+    after: tuple[Mark, ...] = field(default=(), repr=False)
     start: int = -1
     end: int = -1
-    cause: Span | None = None  # what it last waited for; None: its own launch
+    cause: Span | None = field(default=None, repr=False)  # what it last waited for; None: its own launch
+    packs: bool = False  # moves communicated data to where it is used
+    in_graph: bool = False  # a node of a graph launch
     launchless: bool = False  # its launch was not recorded
     shown_end: int | None = None  # a corrupt record of its end
 
@@ -198,11 +209,11 @@ class RankTrace:
     """Everything that happened on one rank."""
 
     rank: int
-    spans: list[Span] = field(default_factory=list)
-    ranges: list[Range] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    steps: dict[int, Range] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list, repr=False)
+    ranges: list[Range] = field(default_factory=list, repr=False)
+    calls: list[Call] = field(default_factory=list, repr=False)
+    edges: list[Edge] = field(default_factory=list, repr=False)
+    steps: dict[int, Range] = field(default_factory=dict, repr=False)
 
 
 @dataclass
@@ -210,8 +221,8 @@ class SimRun:
     """One simulated run."""
 
     job: Job
-    ranks: dict[int, RankTrace]
-    instances: list[Instance]
+    ranks: dict[int, RankTrace] = field(repr=False)
+    instances: list[Instance] = field(repr=False)
     groups: tuple[Group, ...]
     label: str = "run"
     settings: dict[str, Any] = field(default_factory=dict)

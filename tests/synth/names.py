@@ -15,6 +15,8 @@ _ELEMENTWISE = (
 )
 GEMM, GEMM_DX, GEMM_DW = f"{_TILE}_tn", f"{_TILE}_nn", f"{_TILE}_nt"
 GELU = _ELEMENTWISE.format("GeluCUDAKernelImpl")
+COPY_BACK = "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda>(int)"
+DROPOUT = "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float, 1, 4>(float*)"
 GELU_BACKWARD = _ELEMENTWISE.format("GeluBackwardCUDAKernelImpl")
 EXPERT = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1"
 _ANONYMOUS = "void at::native::(anonymous namespace)::"

@@ -11,7 +11,7 @@ from synth.host import (
     Host,
 )
 from synth.model import Group, Job, Mark
-from synth.names import ADAM, GELU, GELU_BACKWARD, GEMM, GEMM_DW, GEMM_DX, LOSS
+from synth.names import ADAM, COPY_BACK, DROPOUT, GELU, GELU_BACKWARD, GEMM, GEMM_DW, GEMM_DX, LOSS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -52,6 +52,8 @@ def forward_layer(host: Host, at: str) -> None:
     job = host.job
     host.kernel("aten::addmm", GEMM, f"{at}/gemm", scaled(job, job.gemm_ns), dims=_dims(job))
     host.kernel("aten::gelu", GELU, f"{at}/gelu", scaled(job, job.act_ns), dims=_dims(job)[:1])
+    for k in range(job.inserted):
+        host.kernel("aten::native_dropout", DROPOUT, f"{at}/dropout{k}", scaled(job, job.act_ns // 2))
 
 
 def backward_layer(host: Host, at: str) -> None:
@@ -78,8 +80,8 @@ def begin(host: Host) -> Program:
     if host.job.copies:
         host.copy("input", host.job.batch * host.job.hidden * 4, 12_000)
         host.memset("zero_grad", 4_096, 3_000)
-    return
-    yield
+    if host.step_number in host.job.allocates:
+        yield host.sync_device("cudaMalloc")
 
 
 def optimizer(host: Host, marks: list[Mark]) -> Program:
@@ -87,11 +89,15 @@ def optimizer(host: Host, marks: list[Mark]) -> Program:
     job = host.job
     early = (host.step_number, host.rank) in job.early_read
     if job.host_wait:
-        yield host.sync(job.host_wait, *marks)
+        frees = not job.host_wait.endswith("Synchronize")
+        yield host.sync_device(job.host_wait) if frees else host.sync(job.host_wait, *marks)
     elif not job.per_bucket_optimizer and not early:
         with host.on(AUTOGRAD, "backward"):
             for mark in marks:
                 host.wait(COMPUTE_STREAM, mark)
+            for k in range(len(marks) if job.packing else 0):
+                op = "torch.distributed.ddp.reducer::copy_bucket_to_grad"
+                host.kernel(op, COPY_BACK, f"unpack{k}", job.act_ns // 4, packs=True)
     with host.on(MAIN, "optimizer"), host.range("Optimizer.step#AdamW.step", "user_annotation"):
         host.pause(5_000)
         kernels = len(marks) if job.per_bucket_optimizer else job.opt_kernels

@@ -6,7 +6,7 @@ Written without the program under test: sweeps over cut points instead of interv
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ class Window:
         return self.end - self.start
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Truth:
     """Everything known about one run."""
 
@@ -144,11 +144,13 @@ def windows_of(run: SimRun, show: Callable[[int, int], int] | None = None) -> li
         firsts: dict[int, int] = {}
         last: dict[int, int] = {}
         for span in trace.spans:
-            if span.kind in (COMPUTE, COMM):
+            if span.kind in (COMPUTE, COMM) and not span.launchless:
                 firsts[span.step] = min(firsts.get(span.step, span.start), span.start)
             last[span.step] = max(last.get(span.step, span.end), span.end)
         numbers = sorted(firsts)
-        for step, after in zip(numbers, [*numbers[1:], None], strict=True):
+        for step, following in zip(numbers, [*numbers[1:], None], strict=True):
+            cycle = run.job.cycle_of
+            after = None if following is None or cycle(following) > cycle(step) else following
             end = firsts[after] if after is not None else max(last[step], trace.steps[step].end)
             near = [s for s in trace.spans if s.end > firsts[step] and s.start < end]
             parts = categories(near, firsts[step], end, clock)
@@ -162,12 +164,19 @@ def local_windows(run: SimRun) -> list[Window]:
     return windows_of(run, lambda rank, t: run.clock(rank).show(t))
 
 
+def visible(run: SimRun) -> SimRun:
+    """The run without spans whose record is corrupt: quarantined, they are in no figure."""
+    ranks = {r: replace(t, spans=[s for s in t.spans if s.shown_end is None]) for r, t in run.ranks.items()}
+    return replace(run, ranks=ranks)
+
+
 def tell(run: SimRun) -> Truth:
     """All truths of a run."""
     from synth.truth_calls import calls_of, excess_of
     from synth.truth_exposed import exposed_of
     from synth.truth_path import paths_of
 
+    run = visible(run)
     windows = windows_of(run)
     exposed = exposed_of(run, windows)
     stretches = {

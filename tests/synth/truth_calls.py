@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -41,12 +41,10 @@ class Call:
     consumer: str | None  # position in the model
     consumer_start: int | None
     slack: int | None
+    complete: bool  # recorded on every rank of its group; else peer_wait and transport cannot be told apart
     exposed: int | Fraction  # its share of exposed stretches
+    hidden: int  # of its duration, beside compute; the rest is another collective's where several run
     independent: int  # compute between first valid launch and consumer
-
-    @property
-    def hidden(self) -> int | Fraction:
-        return self.end - self.start - self.exposed
 
 
 def _producer_end(span: Span) -> int:
@@ -86,6 +84,13 @@ def consumers(spans: list[Span]) -> dict[Span, Span]:
     return out
 
 
+def named(span: Span, following: dict[Span, Span]) -> str:
+    """A consumer's name: behind packing it is the first span after it on that stream."""
+    while span.packs and span in following:
+        span = following[span]
+    return span.anchor
+
+
 def busy(spans: Iterable[Span], start: int, end: int) -> int:
     return sum(b - a for a, b, compute, _, _ in pieces(spans, start, end) if compute)
 
@@ -95,25 +100,31 @@ def calls_of(run: SimRun, exposed: tuple[Exposed, ...]) -> tuple[Call, ...]:
     share: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for row in exposed:
         share[id(row.span), row.rank] += row.ns
-    hosts: dict[Span, str | None] = {row.span: row.consumer for row in exposed if row.wait == "host"}
+    hosts = {row.span: row.eater for row in exposed if row.wait == "host" and row.eater is not None}
     eaten = {rank: consumers(trace.spans) for rank, trace in run.ranks.items()}
     for rank, trace in run.ranks.items():
-        anchors = {(s.step, s.anchor): s for s in trace.spans if s.kind == COMPUTE}
         for span in trace.spans:
             if span in hosts and span not in eaten[rank]:
-                eaten[rank][span] = anchors[span.step, hosts[span] or ""]
+                eaten[rank][span] = hosts[span]
+    following = {s.previous: s for t in run.ranks.values() for s in t.spans if s.previous is not None}
+    recorded = {s for t in run.ranks.values() for s in t.spans}
     out = []
     for one in run.instances:
+        complete = all(s in recorded for s in one.members.values())
         for rank, span in sorted(one.members.items()):
-            if rank in run.ranks:
-                out.append(_call(one, span, eaten[rank].get(span), share[id(span), rank], run))
+            if span in recorded:
+                eater = eaten[rank].get(span)
+                name = named(eater, following) if eater is not None else None
+                call = _call(one, span, eater, run.ranks[rank].spans)
+                mine = share[id(span), rank]
+                out.append(replace(call, consumer=name, exposed=mine, complete=complete))
     return tuple(out)
 
 
-def _call(one: Instance, span: Span, eater: Span | None, exposed: Fraction, run: SimRun) -> Call:
+def _call(one: Instance, span: Span, eater: Span | None, spans: list[Span]) -> Call:
     ready = max(span.launch.start, _producer_end(span))
     waited = min(span.end - span.start, max(0, one.last_arrival - span.start))
-    compute = [s for s in run.ranks[span.rank].spans if s.kind == COMPUTE and s.end > ready]
+    compute = [s for s in spans if s.kind == COMPUTE and s.end > ready]
     until = eater.start if eater else span.end
     return Call(
         step=span.step,
@@ -131,10 +142,12 @@ def _call(one: Instance, span: Span, eater: Span | None, exposed: Fraction, run:
         peer_wait=waited,
         transport=span.end - span.start - waited,
         late_rank=one.late_rank,
-        consumer=eater.anchor if eater else None,
+        consumer=None,
         consumer_start=eater.start if eater else None,
         slack=max(0, eater.start - span.end) if eater else None,
-        exposed=exposed,
+        complete=True,
+        exposed=0,
+        hidden=busy([s for s in compute if s.start < span.end], span.start, span.end),
         independent=busy([s for s in compute if s.start < until], ready, until) if until > ready else 0,
     )
 

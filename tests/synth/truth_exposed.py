@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from synth.model import COMM, COMPUTE
 from synth.truth import stretches_of
-from synth.truth_calls import waits_for
+from synth.truth_calls import named, waits_for
 
 if TYPE_CHECKING:
     from synth.model import Call, RankTrace, SimRun, Span
@@ -31,6 +31,7 @@ class Exposed:
     kind: str  # blocking, incidental
     wait: str | None  # stream, host; None: incidental
     consumer: str | None
+    eater: Span | None  # the span that is the consumer; packing gives its timing, not its name
     span: Span
     ns: Fraction
     peer_wait: Fraction
@@ -54,6 +55,7 @@ class _Rank:
         self.starts = [s.start for s in self.compute]
         self.talk = sorted((s for s in trace.spans if s.kind == COMM), key=lambda s: s.start)
         self.spans = trace.spans
+        self.following = {s.previous: s for s in trace.spans if s.previous is not None}
         self.calls = [c for c in trace.calls if c.name in SYNCHRONISATIONS + ALLOCATIONS]
         self._waited: dict[Span, set[tuple[int, int]]] = {}
 
@@ -142,7 +144,8 @@ def _split(rank: _Rank, window: Window, start: int, end: int) -> list[Exposed]:
                     end=b,
                     kind="blocking" if blocks else "incidental",
                     wait=how if blocks else None,
-                    consumer=after.anchor if blocks and after is not None else None,
+                    consumer=named(after, rank.following) if blocks and after is not None else None,
+                    eater=after if blocks else None,
                     span=s,
                     ns=ns,
                     peer_wait=ns if b <= s.instance.last_arrival else Fraction(),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from synth.kineto import BASE_NS, Layout, Writer
+from synth.model import RankTrace, SimRun
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from synth.kineto import Event
-    from synth.model import SimRun
 
 
 def document(writer: Writer) -> Any:
@@ -58,23 +58,47 @@ def document(writer: Writer) -> Any:
     return head | {"traceEvents": writer.events()}
 
 
+def _part(run: SimRun, trace: RankTrace, cycle: int) -> RankTrace:
+    """What one profiler cycle holds: its steps' host time and what was launched in it."""
+    steps = {number: mark for number, mark in trace.steps.items() if run.job.cycle_of(number) == cycle}
+    first, last = min(m.start for m in steps.values()), max(m.end for m in steps.values())
+    return RankTrace(
+        trace.rank,
+        spans=[s for s in trace.spans if s.step in steps],
+        ranges=[r for r in trace.ranges if first <= r.start < last],
+        calls=[c for c in trace.calls if first <= c.start < last],
+        edges=[e for e in trace.edges if first <= e.call.start < last],
+        steps=steps,
+    )
+
+
 def write_run(run: SimRun, folder: Path, layout: Layout | None = None, **options: Any) -> Path:
     """One file a rank, and run.json; returns the folder."""
     layout = layout or Layout(**options)
     folder.mkdir(parents=True, exist_ok=True)
     for rank, trace in run.ranks.items():
-        text = msgspec.json.encode(document(Writer(run, trace, layout)))
-        if layout.indent:
-            text = msgspec.json.format(text, indent=2)
-        name = layout.file_name.format(rank)
-        if layout.gz:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(text, compresslevel=1, mtime=0))
-        else:
-            (folder / name).write_bytes(text)
+        for cycle in range(run.job.cycles):
+            part = trace if run.job.cycles == 1 else _part(run, trace, cycle)
+            text = msgspec.json.encode(document(Writer(run, part, layout)))
+            if layout.indent:
+                text = msgspec.json.format(text, indent=2)
+            stem, dot, end = layout.file_name.format(rank).partition(".")
+            name = f"{stem}{f'_cycle{cycle}' if run.job.cycles > 1 else ''}{dot}{end}"
+            if layout.gz:
+                (folder / f"{name}.gz").write_bytes(gzip.compress(text, compresslevel=1, mtime=0))
+            else:
+                (folder / name).write_bytes(text)
     note = {"label": run.label, "settings": run.settings} | (
         {"recorded": run.recorded} if run.recorded else {}
     )
     (folder / "run.json").write_bytes(msgspec.json.encode(note))
+    return folder
+
+
+def write_repeats(runs: list[SimRun], folder: Path, **options: Any) -> Path:
+    """Several launches of one configuration: a sub-directory each."""
+    for n, run in enumerate(runs):
+        write_run(run, folder / f"repeat{n + 1}", **options)
     return folder
 
 
