@@ -76,7 +76,7 @@ def markdown(comparison: Comparison, *, command: str, figures: Sequence[tuple[st
     for title, body in sections:
         if body:
             lines += ["", f"## {title}", "", *body]
-    return "\n".join(lines) + "\n"
+    return "\n".join(line for i, line in enumerate(lines) if line or lines[i - 1]) + "\n"
 
 
 def _head(comparison: Comparison, figures: Sequence[tuple[str, str]]) -> list[str]:

@@ -22,10 +22,11 @@ _SPECIAL = {
     "*": "\\*", "[": "\\[", "]": "\\]", "~": "\\~", "!": "\\!",
     "@": f"@{BREAK}",
 }  # fmt: skip
-# _ between letters or digits never starts emphasis in GitHub's dialect, and names read better without escapes
-_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+# _ between letters or digits never starts emphasis in GitHub's dialect, and names read better without escapes;
+# # + = - begin a block only at the start, # also closes a heading
+_SYNTAX = re.compile(r"(?<![^\W_])_|_(?![^\W_])|^[#+=-](?!\d)|#(?=#*$)")
+_ORDINAL = re.compile(r"^(\d{1,9})([.)])(?= |$)")
 _LINK = re.compile(r"(?i)www\.|:(?=//|[\w+-]+:)|(?:mailto|xmpp):|#(?=\d)|\bgh-(?=\d)")
-_START = re.compile(r"[#+=-](?!\d)|\d{1,9}(?=[.)](?: |$))")
 
 
 def plain(text: str, *, width: int | None = None) -> str:
@@ -33,21 +34,9 @@ def plain(text: str, *, width: int | None = None) -> str:
 
     Control and line-breaking characters become blanks; `width` shortens what is longer, in the middle.
     """
-    clean = name_text(text, width=width)
-    start = _START.match(clean)
-    clean = _LINK.sub(lambda found: found[0] + "\0", clean)
-    marked = _UNDERSCORE.sub("\1", clean)
-    escaped = "".join(_SPECIAL.get(c, c) for c in marked).replace("\1", "\\_").replace("\0", BREAK)
-    if start is None:
-        return escaped
-    return (
-        f"\\{escaped}" if len(start[0]) == 1 and not start[0].isdigit() else _ordinal(escaped, len(start[0]))
-    )
-
-
-def _ordinal(escaped: str, digits: int) -> str:
-    """Return a text that begins with digits and `.` or `)`, kept from being a list item."""
-    return f"{escaped[:digits]}\\{escaped[digits:]}"
+    marked = _LINK.sub("\\g<0>\0", name_text(text, width=width))
+    marked = _SYNTAX.sub("\1\\g<0>", _ORDINAL.sub("\\1\1\\2", marked))
+    return "".join(_SPECIAL.get(c, c) for c in marked).replace("\1", "\\").replace("\0", BREAK)
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:

@@ -82,12 +82,12 @@ def summary(comparison: Comparison, *, width: int = 80, unicode: bool = True, co
 
     Args:
         comparison: what to tell.
-        width: terminal columns, at least 40 are used.
+        width: terminal columns; at least 60 are used.
         unicode: whether glyphs beyond ASCII may be used.
         colour: whether verdicts are coloured (sky blue: less time, vermillion: more); never the only sign.
 
     """
-    page = _Page(max(width, 40), unicode, colour)
+    page = _Page(max(width, 60), unicode, colour)
     _head(page, comparison)
     _account(page, comparison)
     if comparison.no_communication:

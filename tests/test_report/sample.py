@@ -66,9 +66,8 @@ def side(name: str, **more: Any) -> Side:
     plain = Side(
         name=f"runs/{name}", label="bucket 100 MB" if base else "bucket 4 MB", world_size=2, ranks=(0, 1),
         repeats=1, device="cuda", device_name="NVIDIA A100-SXM4-40GB", host_only=False, windows_total=42,
-        windows_used=38, steps_used=tuple(s for s in range(42) if s not in REASONS), dropped=(
-            *(Dropped(0, 1 if step == 17 else None, step, why) for step, why in REASONS.items()),
-        ),
+        windows_used=38, steps_used=tuple(s for s in range(42) if s not in REASONS),
+        dropped=tuple(Dropped(0, 1 if step == 17 else None, step, why) for step, why in REASONS.items()),
         clock=(ClockRow(0, 0, 0.0, None, 3200.0, None), ClockRow(0, 1, 15_300.0, 0.8, 4100.0, -12_000.0)),
         settings={"overlap": True, "bucket_cap_mb": 100 if base else 4, "batch": 32}, resident=False,
         unattributed_share=0.0031, overlap_of_communication=4.0 / 16.2 if base else 9.4 / 15.0,

@@ -118,9 +118,12 @@ def test_every_key_is_there_with_its_type(name: str) -> None:
 
 
 def test_figures_are_the_comparisons_in_microseconds() -> None:
-    found = result(sample.comparison())
+    plain = sample.comparison()
+    found = result(replace(plain, step_time=replace(plain.step_time, q_value=0.5)))
     assert found["step_time"]["delta_us"] == pytest.approx(-5100)
     assert found["step_time"]["ci_low_us"] == pytest.approx(-5600)
+    assert found["step_time"]["q_value"] is None
+    assert found["step_time"]["p_value"] == 0.0012
     assert found["step_time"]["delta_pct"] == pytest.approx(-100 * 5.1 / 48.2)
     assert found["base"]["overlap_of_communication_pct"] == pytest.approx(100 * 4 / 16.2)
     assert found["variant"]["clock"][1] == {
