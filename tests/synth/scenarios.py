@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from synth.faults import lose, unlaunched, without_rank
 from synth.model import Clock, Job, SimRun
 from synth.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MILLISECOND = 1_000_000
 SKEWED = {1: Clock(3 * MILLISECOND, 8.0), 2: Clock(-2_700_000, -5.0), 3: Clock(1_250_000, 2.0)}
@@ -25,6 +26,7 @@ class Pair:
     base: Mapping[str, Any] = field(default_factory=dict)
     variant: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    fault: Callable[[SimRun], SimRun] | None = None  # what goes wrong with the variant's recording
 
 
 PAIRS: dict[str, Pair] = {
@@ -87,6 +89,93 @@ PAIRS: dict[str, Pair] = {
         variant={"link_bytes_per_us": 225_000},
         settings={"nccl_algo": ("tree", "ring")},
     ),
+    "host_wait": Pair(
+        "the host waits for the reductions before it launches the update; in the variant the stream does",
+        base={"host_wait": "cudaStreamSynchronize"},
+        settings={"async_optimizer": (False, True)},
+    ),
+    "free": Pair(
+        "device memory is freed before the update, which waits for the device",
+        base={"host_wait": "cudaFree"},
+        settings={"expandable_segments": (False, True)},
+    ),
+    "rank_missing": Pair("rank 2's file is missing in the variant", fault=lambda run: without_rank(run, 2)),
+    "lost_collective": Pair(
+        "one collective of step first + 2 was not recorded on rank 1",
+        fault=lambda run: lose(run, 1, run.job.first_step + 2, "bucket1"),
+    ),
+    "unlaunched": Pair(
+        "one activity without a launch record",
+        fault=lambda run: unlaunched(run, 0, run.job.first_step + 2, "m0/fwd2/gelu"),
+    ),
+    "other_order": Pair(
+        "rank 1 issues its first two reductions swapped in step 5",
+        both={"uneven": True},
+        variant={"swapped": ((5, 1),)},
+    ),
+    "early_read": Pair(
+        "rank 2 updates in step 5 before it has the gradients", variant={"early_read": ((5, 2),)}
+    ),
+    "legal_overlap": Pair(
+        "every bucket has its own update, always before the next", {"per_bucket_optimizer": True}
+    ),
+    "tp_dp": Pair(
+        "two tensor-parallel pairs, two data-parallel lanes; the data-parallel reductions overlap in the variant",
+        both={"parallel": "tp_dp"},
+        base={"overlap": False},
+        settings={"overlap_grad_reduce": (False, True)},
+    ),
+    "tp_dp_late": Pair(
+        "rank 3 computes 10 % slower: late in its own groups only",
+        both={"parallel": "tp_dp"},
+        variant={"slow_rank": {3: 1.1}},
+        settings={"node_of_rank3": ("n1", "n7")},
+    ),
+    "moe": Pair(
+        "all_to_all hidden behind the shared expert in the variant",
+        both={"parallel": "moe", "layers": 4},
+        base={"overlap": False},
+        settings={"overlap_moe": (False, True)},
+    ),
+    "pipeline": Pair(
+        "four stages; the link between them is twice as fast in the variant",
+        both={"parallel": "pipeline", "micro": 4},
+        variant={"link_bytes_per_us": 150_000},
+        settings={"nccl_algo": ("tree", "ring")},
+    ),
+    "accumulation": Pair(
+        "two passes a step in the variant: not comparable",
+        variant={"micro": 2},
+        settings={"accumulation": (1, 2)},
+    ),
+    "dtype": Pair(
+        "gradients in half the bytes: not comparable",
+        variant={"dtype": "BFloat16"},
+        settings={"grad_dtype": ("float32", "bfloat16")},
+    ),
+    "batch": Pair("twice the batch: not comparable", variant={"batch": 64}),
+    "world": Pair("half the ranks: not comparable", variant={"world": 2}),
+    "two_settings": Pair(
+        "buckets and link both differ: nothing can be ascribed to one of them",
+        base={"buckets": 2},
+        variant={"buckets": 5, "link_bytes_per_us": 60_000},
+        settings={"bucket_cap_mb": (32, 13), "nccl_algo": ("ring", "tree")},
+    ),
+    "inserted": Pair(
+        "a dropout in every layer of the variant; the slots stay",
+        variant={"inserted": 1},
+        settings={"dropout": (0.0, 0.1)},
+    ),
+    "packing": Pair("buckets are copied back into gradients before the update", both={"packing": True}),
+    "graph": Pair("the forward pass is one graph launch in the variant", variant={"graph": True}),
+    "cycles": Pair("three files a rank", both={"cycles": 3}),
+    "warm_up": Pair(
+        "the first three steps allocate and are slow",
+        both={"steps": 20, "allocates": (3, 4), "step_factor": {3: 2.5, 4: 1.6, 5: 1.2}},
+        variant={"buckets": 6},
+        settings={"bucket_cap_mb": (16, 11)},
+    ),
+    "outlier": Pair("one slow step in the variant", both={"steps": 20}, variant={"step_factor": {12: 3.0}}),
 }
 
 
@@ -114,4 +203,5 @@ def scenario(name: str, **overrides: Any) -> tuple[SimRun, SimRun]:
         settings = {"model": f"toy-{job.layers}", "world_size": job.world, "batch": job.batch}
         settings |= {key: values[n] for key, values in PAIRS[name].settings.items()}
         runs.append(simulate(job, side, settings))
-    return runs[0], runs[1]
+    fault = PAIRS[name].fault
+    return runs[0], runs[1] if fault is None else fault(runs[1])

@@ -5,6 +5,7 @@ Written without the program under test: sweeps over cut points instead of interv
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -65,7 +66,7 @@ class Truth:
         """Mean over completed windows (of these steps) of a category, or of `length`."""
         keep = None if steps is None else set(steps)
         rows = [w for w in self.completed() if keep is None or w.step in keep]
-        return sum(getattr(w, what) for w in rows) / len(rows)
+        return sum(getattr(w, what) for w in rows) / len(rows) if rows else math.nan
 
     def slots(self, steps: Iterable[int] | None = None) -> dict[tuple[str, str, str, str, str | None], float]:
         """Mean exposed time a window of (kind, phase, group, collective, consumer); no interval counts 0."""
@@ -154,7 +155,8 @@ def windows_of(run: SimRun, show: Callable[[int, int], int] | None = None) -> li
             end = firsts[after] if after is not None else max(last[step], trace.steps[step].end)
             near = [s for s in trace.spans if s.end > firsts[step] and s.start < end]
             parts = categories(near, firsts[step], end, clock)
-            reason = None if after is not None else "last_in_cycle"
+            alone = sum(cycle(n) == cycle(step) for n in numbers) == 1
+            reason = "closed_by_own_work" if alone else "last_in_cycle" if after is None else None
             out.append(Window(step, rank, clock(firsts[step]), clock(end), reason, **parts))
     return sorted(out, key=lambda w: (w.step, w.rank))
 

@@ -34,6 +34,8 @@ class Path:
 
 
 def paths_of(run: SimRun, windows: list[Window]) -> dict[int, Path]:
+    if len(run.ranks) < run.job.world:
+        return {}  # a rank that was not traced may be the one that the path runs on
     starts = {(w.step, w.rank): w.start for w in windows}
     steps = sorted({w.step for w in windows if w.reason is None})
     out = {}

@@ -80,6 +80,9 @@ class Reader:
             span.place, span.previous = len(line), line[-1] if line else None
             span.after = tuple(pending.pop(span.stream, ()))
             line.append(span)
+            held = [span.previous, *(m.span for m in span.after)]
+            held = [s for s in held if s is not None and 0 <= span.start - s.end <= 600]
+            span.cause = max(held, key=lambda s: s.end, default=None)
             self.trace.spans.append(span)
         by_step = defaultdict(list)
         for span in self.trace.spans:
@@ -162,3 +165,10 @@ def test_intervals(case):
     loose = 5 if ("blocking", "forward", "all_gather", "m0/fwd0/gemm") in want else 0.05
     for key in want.keys() | have.keys():
         assert have[key] == pytest.approx(want[key], abs=loose), key
+
+
+def test_path(case):
+    mine, theirs = case
+    for kind in ("compute", "transport", "host", "idle", "length"):
+        mean = sum(getattr(path, kind) for path in mine.paths.values()) / len(mine.paths) / 1000
+        assert mean == pytest.approx(theirs["path"][f"{kind}_us"], abs=0.002), kind

@@ -129,6 +129,6 @@ def test_local_windows_differ_from_true_ones_by_the_clock_only():
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_pair_simulates(name):
-    base, variant = scenario(name, steps=3, layers=4)
+    base, variant = scenario(name, steps=6, layers=4)
     assert base.truth.mean("length") > 0
     assert variant.truth.mean("length") > 0
