@@ -113,6 +113,14 @@ def same_unit(values: Iterable[float | None], *, digits: int = 3) -> Unit:
     return Unit(name, ns, min(digits - 1, max(0, digits - 1 - (exponent - 3 * index))))
 
 
+def _beside(figure: float | None, others: Sequence[float | None]) -> Unit:
+    """Return the unit of all, with one decimal more where the figure itself would lose its third digit."""
+    unit = same_unit((figure, *others))
+    if not figure or same_unit((figure,)) == unit:
+        return unit
+    return unit._replace(decimals=min(unit.decimals + 1, 2))
+
+
 def time_text(ns: float | None, *, sign: bool = False) -> str:
     """Return a time (ns) in ns, us, ms or s, whichever fits; `sign` puts a + before what is above 0."""
     return same_unit((ns,)).text(ns, sign=sign)
@@ -158,7 +166,7 @@ def count_text(count: float | None) -> str:
     """Return a mean count: whole where it is whole, else three significant digits."""
     if not _known(count):
         return ABSENT
-    return _fixed(count, 0 if float(count).is_integer() else _decimals(count, 3, 2))
+    return _fixed(count, 0 if abs(count - round(count)) < 1e-6 else _decimals(count, 3, 2))
 
 
 def ratio_text(ratio: float | None) -> str:
@@ -193,7 +201,7 @@ def value_text(delta: Difference) -> str:
     if not _known(delta.delta):
         return ABSENT
     ends = tuple(end for end in (delta.ci_low, delta.ci_high) if _known(end))
-    unit = same_unit((delta.delta, *ends))
+    unit = _beside(delta.delta, ends)
     interval = f" [{', '.join(unit.number(end, sign=True) for end in ends)}]" if len(ends) == 2 else ""
     return unit.text(delta.delta, sign=True) + interval
 
@@ -209,7 +217,7 @@ def delta_text(delta: Difference, *, ascii: bool = False) -> str:  # noqa: A002
 def pair_text(base: float | None, variant: float | None, *, ascii: bool = False) -> str:  # noqa: A002
     """Return two times (ns) in one unit: `12.3 → 14.1 ms`; `-` when neither is known."""
     arrow = "->" if ascii else "→"
-    unit = same_unit((base, variant))
+    unit = _beside(min(filter(_known, (base, variant)), key=abs, default=None), (base, variant))
     if _known(base) and _known(variant):
         return f"{unit.number(base)} {arrow} {unit.text(variant)}"
     return f"{unit.text(base)} {arrow} {unit.text(variant)}" if _known(base) or _known(variant) else ABSENT

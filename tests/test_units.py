@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -79,9 +80,9 @@ def test_a_sign_is_shown_where_asked_and_only_there(ns: float) -> None:
         (rate_text(None), "-"), (rate_text(8.194), "8.19 GB/s"), (rate_text(0.03), "0.030 GB/s"),
         (rate_text(1e-5), "<0.001 GB/s"), (rate_text(412.3), "412 GB/s"),
         (count_text(None), "-"), (count_text(25.0), "25"), (count_text(2.5), "2.50"),
-        (ratio_text(None), "-"), (ratio_text(1.314), "1.31x"),
-        (pair_text(12.34e6, 999_999), "12.3 → 1.0 ms"), (pair_text(7e6, 0), "7.00 → 0 ms"),
-        (pair_text(4e5, None), "400 us → -"), (pair_text(None, None), "-"),
+        (count_text(1 - 1e-12), "1"), (ratio_text(None), "-"), (ratio_text(1.314), "1.31x"),
+        (pair_text(12.34e6, 999_999), "12.34 → 1.00 ms"), (pair_text(7e6, 0), "7.00 → 0 ms"),
+        (pair_text(1e6, 163.6e6), "1.0 → 163.6 ms"), (pair_text(4e5, None), "400 us → -"), (pair_text(None, None), "-"),
         (pair_text(1, 2, ascii=True), "1.00 -> 2.00 ns"),
     ],
 )  # fmt: skip
@@ -107,6 +108,12 @@ def test_delta_is_glyph_sign_value_unit_interval_n_word() -> None:
     assert delta_text(grew, ascii=True) == "^ +1.84 ms [+1.31, +2.40] n=40 grew"
     open_ = Delta(1e6, 1.1e6, 4e3, -1.31e6, 1.32e6, n_base=40, n_variant=38, verdict="inconclusive")
     assert delta_text(open_) == "~ 0.00 ms [-1.31, +1.32] n=40/38 inconclusive"
+
+
+def test_delta_keeps_its_digits_beside_a_wide_interval() -> None:
+    wide = Delta(316.3e6, 221.8e6, -94.47e6, -100.97e6, -87.98e6, n_base=3, n_variant=3, verdict="faster")
+    assert value_text(wide) == "-94.5 ms [-101.0, -88.0]"
+    assert value_text(replace(wide, delta=-94.47e3)) == "-0.1 ms [-101.0, -88.0]"
 
 
 def test_delta_without_verdict_interval_or_value() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from abstep.compare.statistics.types import Delta
 
 ACCOUNT_ROWS = 30
+PAIRS_SHOWN = 15
 MOST_ROWS = 60
 NAME = 100
 """Longest name in a cell; the result file has it whole."""
@@ -53,7 +54,7 @@ def categories(comparison: Comparison) -> list[str]:
         return []
     unit, lines = found.base.unit, []
     columns = zip(found.base.rows, found.variant.rows, found.delta.rows, strict=True)
-    for row, (base, variant, delta) in zip(comparison.decomposition, columns, strict=True):
+    for row, (base, variant, delta) in zip(rows.decomposition(comparison), columns, strict=True):
         shown = rows.shown(comparison, row.delta)
         name = wording.CATEGORIES.get(row.category, plain(row.category))
         lines.append(
@@ -72,11 +73,8 @@ def categories(comparison: Comparison) -> list[str]:
 
 
 def verdict(delta: Delta) -> str:
-    """Return glyph, word and what belongs to it; "-" where no word is given."""
-    if delta.verdict is None:
-        return ABSENT
-    note = f" ({plain(delta.note)})" if delta.note else ""
-    return f"{glyph(delta.verdict)} {word(delta.verdict)}{note}"
+    """Return glyph and word; "-" where no word is given."""
+    return ABSENT if delta.verdict is None else f"{glyph(delta.verdict)} {word(delta.verdict)}"
 
 
 def probability(value: float | None) -> str:
@@ -129,10 +127,10 @@ def _slot_table(comparison: Comparison, found: Sequence[SlotRow]) -> list[str]:
         seen = f"{share_text(delta.presence_base)} → {share_text(delta.presence_variant)}"
         lines.append((
             verdict(delta), plain(row.label, width=NAME), row.kind, pair_text(delta.base, delta.variant),
-            value_text(delta), n_text(delta).removeprefix("n="), probability(delta.q_value), seen,
+            value_text(delta), n_text(delta).removeprefix("n="), probability(delta.q_value), seen, plain(delta.note),
         ))  # fmt: skip
     heads = ("Verdict", "Slot", "Kind", "Base → variant", _interval(comparison, "Difference"), "n", "q")
-    return table((*heads, "Windows with it"), lines)
+    return table((*heads, "Windows with it", "Remark"), lines)
 
 
 def _interval(comparison: Comparison, name: str) -> str:
@@ -182,10 +180,15 @@ def contention(comparison: Comparison) -> list[str]:
         return []
     if not comparison.contention:
         return ["None was measured."]
-    order = sorted(comparison.contention, key=lambda row: -abs(row.delta.delta or 0.0))
+    found = rows.pairs(comparison, PAIRS_SHOWN)
     total = time_text(rows.together(comparison.contention), sign=True)
-    lines = [f"Growth of all {len(order)} pairs together: {total} a step.", ""]
-    return lines + _contention_table(comparison, order[:MOST_ROWS]) + left_out(len(order))
+    lines = [f"Growth of all {len(comparison.contention)} pairs together: {total} a step.", ""]
+    lines += _contention_table(comparison, found.told)
+    if found.rest:
+        count = f"{len(found.rest)} other pair{'' if len(found.rest) == 1 else 's'}"
+        whole = _contention_table(comparison, found.rest[:MOST_ROWS]) + left_out(len(found.rest))
+        lines += ["", *fold(f"{count}, together {time_text(rows.together(found.rest), sign=True)}", whole)]
+    return lines
 
 
 def _contention_table(comparison: Comparison, found: Sequence[ContentionRow]) -> list[str]:
@@ -193,10 +196,11 @@ def _contention_table(comparison: Comparison, found: Sequence[ContentionRow]) ->
     for row in found:
         delta = rows.shown(comparison, row.delta)
         lines.append((
-            verdict(delta) + (f" ({plain(row.note)})" if row.note else ""), plain(row.compute, width=NAME),
+            verdict(delta), plain(row.compute, width=NAME),
             plain(row.collective, width=NAME), pair_text(delta.base, delta.variant), value_text(delta),
             f"{ratio_text(row.base_stretch)} → {ratio_text(row.variant_stretch)}",
             pair_text(row.base_overlap, row.variant_overlap), ratio_text(row.control_ratio),
+            plain("; ".join(note for note in (delta.note, row.note) if note)),
         ))  # fmt: skip
     heads = ("Verdict", "Compute", "Beside", "Excess", _interval(comparison, "Growth"), "Stretch")
-    return table((*heads, "Overlapped time", "Control"), lines)
+    return table((*heads, "Overlapped time", "Control", "Remark"), lines)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from abstep.compare.comparison import CollectiveRow, Comparison, PathRow, RankRow
 
 BOLD = frozenset({"warn", "fail"})
+CLOCKS = (
+    "Offset: this rank's clock minus the lowest traced rank's; spread: how far the ends of collectives, which all "
+    "ranks share, scatter around it. No difference between ranks is known better than that."
+)
 FOLD_RANKS = 8
 """From more ranks than this their table is folded."""
 
@@ -229,5 +233,5 @@ def _clocks(comparison: Comparison) -> list[str]:
         for name, row in clocks[:MOST_ROWS]
     ]  # fmt: skip
     heads = ("Side", "Repeat", "Rank", "Offset", "Drift", "Spread", "Host moved onto device")
-    whole = table(heads, lines) + left_out(len(clocks))
+    whole = [*table(heads, lines), *left_out(len(clocks)), "", CLOCKS]
     return ["", *fold("Clocks of the ranks against the lowest traced rank", whole)] if clocks else []

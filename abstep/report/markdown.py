@@ -24,6 +24,7 @@ TERMS = {
     "blocking": "the next compute waits for the collective: this exposed time costs step time",
     "incidental": "compute pauses for another reason: hiding this exposed time would gain nothing",
     "slot": "one exposed interval, told apart by phase, process group, collective kind and consumer",
+    "windows with it": "share of windows in which a slot holds 10 us or more",
     "consumer": "the first compute that must wait for the collective",
     "contention": "how much longer compute takes beside a collective than the same compute takes alone",
     "stretch": "mean duration beside a collective over mean duration alone, in the same run",
@@ -34,10 +35,11 @@ TERMS = {
     "tail": "what the outlier windows add to the mean",
     "dependency path": "the chain of work that the end of the step waited for, over all ranks",
     "disappeared, shrank, grew, appeared, faster, slower": "tested: chance alone rarely does this",
-    "unchanged": "tested: a change as large as the margin is ruled out",
+    "unchanged": "tested: a change as large as the margin (delta) is ruled out",
     "inconclusive": "neither of these; it does not mean unchanged",
     "below floor, too few": "too small, or too few windows, to be tested",
     "p, q": "how often chance alone would show such a difference; q allows for the number of tests",
+    "resident": "the repeats are captures of processes that stayed up",
     ABSENT: "unknown, or not tested",
 }
 
@@ -147,7 +149,8 @@ def _statistics(comparison: Comparison) -> list[str]:
     said = list(wording.statistics_sentences(comparison))
     if step.p_value is not None:
         margin = f"; margin for unchanged {time_text(step.margin)}" if step.margin is not None else ""
-        said.append(f"Step time: p = {changes.probability(step.p_value)}{margin}.")
+        probability = changes.probability(step.p_value)
+        said.append(f"Step time: p {'' if probability[0] == '<' else '= '}{probability}{margin}.")
     return said
 
 

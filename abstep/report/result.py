@@ -10,6 +10,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from abstep.report.rows import decomposition
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -55,7 +57,7 @@ def result(comparison: Comparison) -> dict[str, Any]:
             "windows_variant": comparison.tail.windows_variant,
         },
         "decomposition": [
-            {"category": row.category} | _delta(row.delta, judged=judged) for row in comparison.decomposition
+            {"category": row.category} | _delta(row.delta, judged=judged) for row in decomposition(comparison)
         ],
         "account": [
             {"part": row.part, "label": row.label, "delta_us": _us(row.delta)} for row in comparison.account

@@ -10,12 +10,13 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from abstep.model import Category
 from abstep.units import Unit, rounded_to_sum, same_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from abstep.compare.comparison import AccountRow, Comparison, ContentionRow, Side, SlotRow
+    from abstep.compare.comparison import AccountRow, CategoryRow, Comparison, ContentionRow, Side, SlotRow
     from abstep.compare.statistics.types import Delta
 
 CALLED = ("disappeared", "shrank", "grew", "appeared")
@@ -79,6 +80,28 @@ def _size(row: SlotRow) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """Contention pairs as told: those to read, the rest behind them; each largest first."""
+
+    told: tuple[ContentionRow, ...]
+    rest: tuple[ContentionRow, ...]
+
+
+def pairs(comparison: Comparison, most: int) -> Pairs:
+    """Return at most `most` pairs to read: called changed, else undecided, else the largest described ones."""
+
+    def rank(row: ContentionRow) -> tuple[int, float]:
+        verdict = shown(comparison, row.delta).verdict
+        group = 0 if verdict in CALLED else 2 if verdict == "below_floor" else 1
+        return group, -abs(row.delta.delta or 0.0)
+
+    order = tuple(sorted(comparison.contention, key=rank))
+    below = [row for row in order if rank(row)[0] == 2]
+    told = min(most, len(order) - len(below) or most)
+    return Pairs(order[:told], order[told:])
+
+
+@dataclass(frozen=True)
 class Column:
     """Rows that add up to a total, all rounded to steps of one unit."""
 
@@ -94,9 +117,10 @@ def column(parts: Sequence[float], total: float, unit: Unit) -> Column:
 
 
 def _unit(parts: Sequence[float | None], total: float | None) -> Unit:
-    """Return a unit with three digits for the largest part, one more where the total is a size smaller."""
+    """Return a unit with three digits for the largest part; one more where the total or decimals need it."""
     unit = same_unit([*parts, total])
-    return unit if same_unit([total]) == unit else same_unit([*parts, total], digits=4)
+    exact = unit.decimals and same_unit([total]) == unit
+    return unit if exact else same_unit([*parts, total], digits=4)
 
 
 @dataclass(frozen=True)
@@ -139,9 +163,15 @@ class Categories:
     delta: Column
 
 
+def decomposition(comparison: Comparison) -> tuple[CategoryRow, ...]:
+    """Return the categories in the definitions' order."""
+    order = {category.value: i for i, category in enumerate(Category)}
+    return tuple(sorted(comparison.decomposition, key=lambda row: order.get(row.category, len(order))))
+
+
 def categories(comparison: Comparison) -> Categories | None:
     """Return the categories' three columns in one unit; None when anything in them is unknown."""
-    deltas = [row.delta for row in comparison.decomposition]
+    deltas = [row.delta for row in decomposition(comparison)]
     whole = comparison.step_time
     base, variant = [d.base for d in deltas], [d.variant for d in deltas]
     change = [d.delta for d in deltas]

@@ -6,13 +6,30 @@ Every name comes from `name_text`, so no byte of a trace file reaches the termin
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from abstep.report import rows, wording
-from abstep.units import cells, delta_text, in_ascii, name_text, pair_text, pct_text, ratio_text, time_text
+from abstep.units import (
+    ABSENT,
+    bytes_text,
+    cells,
+    delta_text,
+    in_ascii,
+    name_text,
+    pair_text,
+    pct_text,
+    ratio_text,
+    time_text,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from abstep.compare.comparison import AccountRow, Comparison, SlotRow
+    from abstep.compare.statistics.types import Delta
+    from abstep.store.store import RunRow
 
 ACCOUNT_ROWS = 8
 SLOTS_SHOWN = 12
@@ -56,6 +73,11 @@ class _Page:
         room = self.width - cells(value) - 4
         label = self.name(label, room)
         self.add(f"  {label}{' ' * (room - cells(label))}  {value}", colour)
+
+    def delta(self, delta: Delta, more: str) -> None:
+        """Add a delta with another figure behind it."""
+        text = f"{delta_text(delta, ascii=not self.unicode)}; {more}"
+        self.fold(text, first="  ", indent="    ", colour=_colour(delta.verdict))
 
     def name(self, text: str, width: int) -> str:
         """Return a name that takes at most so many columns, at least 8."""
@@ -102,9 +124,9 @@ def summary(comparison: Comparison, *, width: int = 80, unicode: bool = True, co
 
 def _head(page: _Page, comparison: Comparison) -> None:
     for name, side in comparison.sides:
-        ranks = "1 rank" if len(side.ranks) == 1 else f"{len(side.ranks)} ranks"
+        ranks = _counted(len(side.ranks), "rank")
         of = f" of {side.world_size}" if side.world_size not in (None, len(side.ranks)) else ""
-        repeats = "1 repeat" if side.repeats == 1 else f"{side.repeats} repeats"
+        repeats = _counted(side.repeats, "repeat")
         facts = f"({ranks}{of}, {repeats}, {name_text(side.device)})"
         page.fold(f"{name_text(side.label)} {facts}", first=f"{name:<8} ", indent=" " * 9)
     step = rows.shown(comparison, comparison.step_time)
@@ -142,7 +164,7 @@ def _account(page: _Page, comparison: Comparison) -> None:
     if table is not None:
         unit = table.base.unit
         page.title(f"What fills a step ({unit.name}: base, variant, difference)")
-        names = [wording.CATEGORIES.get(row.category, row.category) for row in comparison.decomposition]
+        names = [wording.CATEGORIES.get(row.category, row.category) for row in rows.decomposition(comparison)]
         lines = [*zip(names, table.base.rows, table.variant.rows, table.delta.rows, strict=True)]
         lines.append(("step", table.base.total, table.variant.total, table.delta.total))
         for name, base, variant, delta in lines:
@@ -174,17 +196,18 @@ def _slots(page: _Page, comparison: Comparison) -> None:
     elif left:
         shown = {id(row) for row in told}
         rest = rows.together(row for row in comparison.intervals if id(row) not in shown)
-        others = f"{left} other{'' if left == 1 else 's'}, together {time_text(rest, sign=True)}."
+        others = f"{_counted(left, 'other')}, together {time_text(rest, sign=True)}."
         page.fold(others, first="  ", indent="  ")
 
 
 def _slot(page: _Page, comparison: Comparison, row: SlotRow) -> None:
     delta = rows.shown(comparison, row.delta)
-    page.add(f"  {delta_text(delta, ascii=not page.unicode)}", _colour(delta.verdict))
     pair = pair_text(delta.base, delta.variant, ascii=not page.unicode)
-    mark = ", inferred" if row.inferred else ""
-    room = page.width - cells(pair) - cells(row.kind + mark) - 9
-    page.add(f"    {page.name(row.label, room)} ({row.kind}{mark}) {pair}")
+    page.delta(delta, pair)
+    kind = "" if f"({row.kind})" in row.label else row.kind
+    marks = ", ".join(mark for mark in (kind, "inferred" if row.inferred else "") if mark)
+    marks = f" ({marks})" if marks else ""
+    page.add(f"    {page.name(row.label, page.width - cells(marks) - 4)}{marks}")
     if delta.note:
         page.fold(name_text(delta.note), first="    ", indent="    ")
 
@@ -193,19 +216,15 @@ def _contention(page: _Page, comparison: Comparison) -> None:
     page.title("Contention: compute slowed while collectives ran")
     if not comparison.contention:
         page.add("  None was measured.")
-    order = sorted(comparison.contention, key=lambda row: -abs(row.delta.delta or 0.0))
-    for row in order[:CONTENTION_SHOWN]:
-        delta = rows.shown(comparison, row.delta)
-        arrow = "→" if page.unicode else "->"
+    arrow = "→" if page.unicode else "->"
+    found = rows.pairs(comparison, CONTENTION_SHOWN)
+    for row in found.told:
         stretch = f"stretch {ratio_text(row.base_stretch)} {arrow} {ratio_text(row.variant_stretch)}"
-        page.add(f"  {delta_text(delta, ascii=not page.unicode)}", _colour(delta.verdict))
-        room = page.width - cells(stretch) - 5
-        text = f"{name_text(row.compute)} beside {name_text(row.collective)}"
-        page.add(f"    {page.name(text, room)} {stretch}")
-    rest = order[CONTENTION_SHOWN:]
-    if rest:
-        pairs = f"{len(rest)} other pair{'' if len(rest) == 1 else 's'}"
-        total = time_text(rows.together(rest), sign=True)
+        page.delta(rows.shown(comparison, row.delta), stretch)
+        page.add(f"    {page.name(f'{row.compute} beside {row.collective}', page.width - 4)}")
+    if found.rest:
+        pairs = _counted(len(found.rest), "other pair")
+        total = time_text(rows.together(found.rest), sign=True)
         page.fold(f"{pairs}, together {total}.", first="  ", indent="  ")
 
 
@@ -243,3 +262,21 @@ def _trust(page: _Page, comparison: Comparison) -> None:
 
 def _colour(verdict: str | None) -> str:
     return _SKY_BLUE if verdict in BETTER else _VERMILLION if verdict in WORSE else ""
+
+
+def runs_table(runs: Sequence[RunRow], store: Path) -> str:
+    """Return what a store holds, as `abstep runs` prints it: names whole, since `abstep forget` takes them."""
+    size = bytes_text(store.stat().st_size) if store.exists() else ABSENT
+    lines = [f"{_counted(len(runs), 'run')} in {name_text(str(store))} ({size})"]
+    for run in runs:
+        held = (
+            f"{_counted(run.repeats, 'repeat')}, {_counted(run.ranks, 'rank')}, {_counted(run.files, 'file')}"
+        )
+        read = datetime.fromtimestamp(run.read_unix, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+        lines += ["", name_text(run.name)]
+        lines.append(f"  {name_text(run.label)}: {held} of {bytes_text(run.size_bytes)}, read {read}")
+    return "\n".join(lines) + "\n"
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"

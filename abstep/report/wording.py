@@ -117,14 +117,14 @@ def power_sentences(comparison: Comparison) -> list[str]:
             "inconclusive does not mean unchanged."
         )
     if step.note:
-        said.append(name_text(step.note).rstrip(".") + ".")
+        said.append(name_text(step.note[:1].upper() + step.note[1:]).rstrip(".") + ".")
     if step.smallest_detectable is not None and step.base and step.verdict in TESTED:
         share = share_text(step.smallest_detectable / step.base)
         said.append(
             f"A change of {time_text(step.smallest_detectable)} ({share} of the step) would have been seen "
             "four times in five."
         )
-    if step.verdict == "inconclusive":
+    if step.verdict == "inconclusive" and not step.note:
         if step.n_decides:
             said.append(
                 f"About {counted(comparison, step.n_decides)} a side would decide, if the difference is real."

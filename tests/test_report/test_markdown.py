@@ -105,7 +105,7 @@ def test_slots_are_the_result_files() -> None:
     text = markdown(sample.comparison(), command=COMMAND)
     rows = [row for t in tables(text) if t[0][:2] == ["Verdict", "Slot"] for row in t[1:]]
     assert len(rows) == len(found)
-    for verdict, label, kind, pair, difference, n, q, _ in rows:
+    for verdict, label, kind, pair, difference, n, q, *_ in rows:
         row = found[label.replace("\u200b", "")]
         assert verdict.split(" ", 1)[1].replace(" ", "_") == row["verdict"]
         assert kind == row["kind"]

@@ -85,6 +85,23 @@ def test_categories_add_up_in_every_column() -> None:
     assert rows.categories(sample.unknown()) is None
 
 
+def test_categories_come_in_the_definitions_order() -> None:
+    c = sample.comparison()
+    c = replace(c, decomposition=tuple(sorted(c.decomposition, key=lambda row: row.category)))
+    names = ["compute_alone", "overlapped", "exposed", "copy_only", "idle"]
+    assert [row.category for row in rows.decomposition(c)] == names
+
+
+def test_pairs_that_changed_are_told_before_larger_ones_that_did_not() -> None:
+    c = sample.comparison()
+    below = replace(c.contention[0], delta=sample.delta(0.0, 9.0, "below_floor"))
+    found = rows.pairs(replace(c, contention=(below, c.contention[1], c.contention[0])), 15)
+    assert [row.delta.verdict for row in found.told] == ["grew", "inconclusive"]
+    assert found.rest == (below,)
+    assert rows.pairs(replace(c, contention=(below,) * 3), 2).told == (below,) * 2
+    assert len(rows.pairs(c, 1).told) == 1
+
+
 def test_dropped_windows_are_grouped() -> None:
     side = sample.side("base", dropped=(
         Dropped(0, None, 1, "warm-up"), Dropped(0, None, 0, "warm-up"), Dropped(1, None, 0, "warm-up"),

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abstep.report.result import result
-from abstep.report.text import summary
-from abstep.units import cells
+from abstep.report.text import runs_table, summary
+from abstep.store.store import RunRow
+from abstep.units import cells, name_text
 
 from . import sample
 
 NUMBER = r"[+-]?\d+(?:\.\d+)?"
 DELTA = re.compile(
-    rf"^  [▲▼~=·] ({NUMBER}) (ns|us|ms|s) (?:\[({NUMBER}), ({NUMBER})\] )?n=(\S+) ?(.*)$", re.MULTILINE
+    rf"^  [▲▼~=·] ({NUMBER}) (ns|us|ms|s) (?:\[({NUMBER}), ({NUMBER})\] )?n=(\S+) ?([^;]*); (.*)$",
+    re.MULTILINE,
 )
 US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 WORDS = "faster slower disappeared shrank grew appeared unchanged inconclusive".split()  # noqa: SIM905
@@ -62,7 +64,7 @@ def test_deltas_are_the_result_files() -> None:
     pairs = sorted(found["contention"], key=lambda r: -abs(r["delta_us"]))
     lines = DELTA.findall(text)
     assert len(lines) == len(called) + len(pairs)
-    for (value, unit, low, high, n, word), row in zip(lines, [*called, *pairs], strict=True):
+    for (value, unit, low, high, n, word, _), row in zip(lines, [*called, *pairs], strict=True):
         for printed, key in ((value, "delta_us"), (low, "ci_low_us"), (high, "ci_high_us")):
             assert float(printed) * US[unit] == pytest.approx(
                 row[key], abs=0.00501 * abs(row["delta_us"]) + 0.5
@@ -132,6 +134,20 @@ def test_only_what_does_not_pass_is_listed() -> None:
     assert "collective_order" not in part
     faulty = summary(sample.hostile("x"))
     assert "fault   complete_set, base: rank 0, step 3, x. x" in faulty
+
+
+def test_the_list_of_runs_gives_whole_safe_names(tmp_path: Path) -> None:
+    store = tmp_path / "s.duckdb"
+    name = "/data/" + "long/" * 40 + "base\x1b[2J"
+    text = runs_table([RunRow(name, "a\nb", 2, 1, 4, 25_000_000, 0)], store)
+    assert text.split("\n")[0].startswith("1 run in ")
+    assert name_text(name) in text.split("\n")
+    assert "  a b: 2 repeats, 1 rank, 4 files of 25.0 MB, read 1970-01-01 00:00 UTC" in text
+    assert "\x1b" not in text
+    assert runs_table([], store).startswith("0 runs in ")
+    assert "(-)" in runs_table([], store)
+    store.write_bytes(b"x" * 1500)
+    assert "(1.50 kB)" in runs_table([], store)
 
 
 @settings(max_examples=60, deadline=None)
