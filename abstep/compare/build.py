@@ -10,7 +10,8 @@ from abstep.compare.account import account
 from abstep.compare.across import collective_rows
 from abstep.compare.comparability import comparability
 from abstep.compare.comparison import CategoryRow, Comparison, Explanation, SlotRow, Tail
-from abstep.compare.describe import described_side, rank_rows
+from abstep.compare.contention import contention, contention_rows
+from abstep.compare.describe import described_side, path_row, rank_rows, validity_rows
 from abstep.compare.detail import PairDetail
 from abstep.compare.explain import explanation
 from abstep.compare.sides import compared_ranks, run_metrics, side, weights
@@ -91,9 +92,10 @@ def compare(
             )
     checks = comparability(base, variant)
     parts = (with_slots(base.parts), with_slots(variant.parts))
+    slowed = contention(base, variant)
     metrics = Sides(
-        tuple(run_metrics(base, slot_windows(parts[0]))),
-        tuple(run_metrics(variant, slot_windows(parts[1]))),
+        tuple(run_metrics(base, slot_windows(parts[0]), slowed.values[0])),
+        tuple(run_metrics(variant, slot_windows(parts[1]), slowed.values[1])),
     )
     found = compare_runs(metrics.base, metrics.variant, options.statistics())
     shares = window_weights(metrics, found.kept, found.compared)
@@ -101,7 +103,8 @@ def compare(
     if checks.status == "not_comparable":
         found = descriptive(found)
     slots = slot_rows(parts, found, pair)
-    rows = account(pair, found.step_time, found.categories, slots, ())
+    pairs = contention_rows(slowed, found.contention)
+    rows = account(pair, found.step_time, found.categories, slots, pairs)
     sides = tuple(
         described_side(measured, share, kept, dropped, found.warmup)
         for (measured, share), kept, dropped in zip(pair, found.kept, found.dropped, strict=True)
@@ -112,7 +115,7 @@ def compare(
         base=sides[0],
         variant=sides[1],
         comparability=checks,
-        validity=(),
+        validity=tuple(row for measured, _ in pair for row in validity_rows(measured)),
         step_time=found.step_time,
         tail=Tail(
             found.tail.base,
@@ -124,10 +127,10 @@ def compare(
         decomposition=tuple(CategoryRow(name, delta) for name, delta in found.categories.items()),
         account=rows,
         intervals=slots,
-        contention=(),
+        contention=pairs,
         collectives=tuple(row for measured, share in pair for row in collective_rows(measured, share)),
         ranks=tuple(row for measured, share in pair for row in rank_rows(measured, share)),
-        path=(),
+        path=tuple(path_row(measured, share) for measured, share in pair),
         explanation=Explanation("", (), None, None),
         warnings=(),
         unit="repeat" if found.unit == "repeats" else "window",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.compare.comparability import settings_of
-from abstep.compare.comparison import ClockRow, Dropped, Milestones, RankRow, Side
+from abstep.compare.comparison import ClockRow, Dropped, Milestones, PathRow, RankRow, Side, ValidityRow
 from abstep.measure.milestones import MILESTONES
 from abstep.measure.run import CATEGORIES
 from abstep.windows.host_clock import REPORTED_BELOW_NS
@@ -65,7 +65,7 @@ def described_side(
         overlap_of_communication=means["overlapped"] / communication if communication else None,
         overlap_of_compute=means["overlapped"] / compute if compute and communication else None,
         milestones=_milestones(measured, weights),
-        ideal=None,
+        ideal=_ideal(measured, weights),
     )
 
 
@@ -166,6 +166,59 @@ def _clocks(measured: MeasuredSide) -> tuple[ClockRow, ...]:
         )
         for repeat, rank, shift, offset, drift, spread in rows.iter_rows()
     )
+
+
+def path_row(measured: MeasuredSide, weights: Weights) -> PathRow:
+    """Return the dependency path's time by kind, mean over the typical steps whose path could be walked."""
+    walked = measured.run.path.join(weights.cells, on=["repeat", "step"], how="inner")
+    cells = walked.unique(["repeat", "step"])
+    weight = float(cells["weight"].sum())
+    if not weight:
+        return PathRow(measured.name, None, None, None, None, {})
+    means = {
+        kind: float((walked[f"{kind}_ns"] * walked["weight"]).sum()) / weight
+        for kind in ("compute", "transport", "host", "idle")
+    }
+    length = pl.sum_horizontal("compute_ns", "transport_ns", "host_ns", "idle_ns") * pl.col("weight")
+    by_rank = dict(walked.group_by("rank").agg(length.sum().alias("time")).sort("rank").iter_rows())
+    whole = sum(by_rank.values())
+    shares = {rank: (by_rank.get(rank, 0.0) / whole if whole else 0.0) for rank in measured.ranks}
+    return PathRow(measured.name, **means, ranks=shares)
+
+
+def validity_rows(measured: MeasuredSide) -> list[ValidityRow]:
+    """Return what is wrong in a run; one row `pass` for each check that found nothing (SEMANTICS 9)."""
+    rows = [
+        ValidityRow(
+            row["id"],
+            measured.name,
+            row["status"],
+            row["rank"],
+            row["step"],
+            row["collective"],
+            row["message"],
+        )
+        for row in measured.run.violations.iter_rows(named=True)
+    ]
+    found = {row.id for row in rows}
+    for identifier in ("collective_order", "early_consumption", "complete_set"):
+        if identifier in found:
+            continue
+        judged = not (identifier == "early_consumption" and measured.run.cut.tables.files["host_only"].all())
+        message = "" if judged else "not judged: a progress range on the host may end after its waiter ran on"
+        rows.append(
+            ValidityRow(identifier, measured.name, "pass" if judged else "unknown", None, None, None, message)
+        )
+    return rows
+
+
+def _ideal(measured: MeasuredSide, weights: Weights) -> float | None:
+    own = measured.run.ideal.filter(pl.col("rank").is_in(list(measured.ranks))).join(
+        weights.cells, on=["repeat", "step"], how="inner"
+    )
+    if own.is_empty() or own["ideal_ns"].null_count():
+        return None
+    return float((own["ideal_ns"] * own["weight"]).sum())
 
 
 def _milestones(measured: MeasuredSide, weights: Weights) -> Milestones:

@@ -57,6 +57,7 @@ class Dependencies:
             `need_order` = the order on that stream up to which it waits.
         stream_code: (n,) dense stream number of each span.
         streams: how many.
+        pairs: (spans, collectives) that wait through the host.
         recorded: the file holds edges.
 
     """
@@ -70,6 +71,7 @@ class Dependencies:
     need_order: Int64
     stream_code: Int64
     streams: int
+    pairs: tuple[Int64, Int64]
     recorded: bool
 
     def waits_for(self, span: Int64, collective: Int64, order: Int64) -> Flags:
@@ -119,7 +121,17 @@ def dependencies(line: Timeline, waits: pl.DataFrame, host_calls: pl.DataFrame) 
     need_order = np.full(len(need_key), -1, dtype=np.int64)
     np.maximum.at(need_order, inverse, order[target])
     return Dependencies(
-        edges, consumer, ready, host, inferred, need_key, need_order, stream_code, streams, recorded
+        edges=edges,
+        consumer=consumer,
+        ready=ready,
+        host=host,
+        inferred=inferred,
+        need_key=need_key,
+        need_order=need_order,
+        stream_code=stream_code,
+        streams=streams,
+        pairs=(host_span, host_collective),
+        recorded=recorded,
     )
 
 

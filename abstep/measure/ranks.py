@@ -9,8 +9,6 @@ import polars as pl
 from abstep.measure.matching import TOGETHER, matched
 from abstep.windows.clock import CommonClock, common_clock
 
-SPLITTABLE = TOGETHER
-"""Kinds in which every rank waits for every other: one last arrival is everybody's."""
 BUS_FACTORS = {"all_reduce": 2.0, "all_gather": 1.0, "reduce_scatter": 1.0, "all_to_all": 1.0}
 """times (n - 1) / n; nccl-tests' formulas. Kinds not named: gather and scatter as all_gather, others 1."""
 
@@ -104,6 +102,7 @@ def split_parts(parts: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
     Returns:
         `parts` with peer_wait_ns and transport_ns (Int64; null where unsplit): the part of the stretch before
         the last arrival is peer wait, at the collective's share of it.
+
     """
     arrivals = instances.select("row", "last_arrival")
     length = pl.col("end_ns") - pl.col("start_ns")

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.measure.categories import categories
+from abstep.measure.chain import chain
 from abstep.measure.collectives import instances
+from abstep.measure.contention import BESIDE, beside, compute_spans
 from abstep.measure.dependencies import dependencies
 from abstep.measure.exposed import exposed_parts
 from abstep.measure.groups import described_collectives
+from abstep.measure.ideal import ideals
 from abstep.measure.idle import IDLE, idle_causes
 from abstep.measure.milestones import milestones
 from abstep.measure.names import named_spans
+from abstep.measure.path import dependency_paths
 from abstep.measure.ranks import across_ranks, split_parts
 from abstep.measure.timeline import timelines
+from abstep.measure.validity import violations
 from abstep.measure.work import compute_work, described_work, forward_shapes
 from abstep.model import Category, ExposedKind
 
@@ -50,6 +55,11 @@ class MeasuredRun:
         idle: repeat, rank, step and idle ns by cause: end_of_step, host_late, stream_wait, unknown.
         milestones: repeat, rank, step and the milestones, ns from window start.
         across: the collectives matched across ranks, and the clock that stands on.
+        beside: row, collective_row, overlap_ns: compute spans that ran beside collectives.
+        compute: compute spans of completed windows with their overlap (`contention.compute_spans`).
+        path: the dependency path's time on each rank (`path.dependency_paths`).
+        violations: what is wrong in the run itself (`validity.violations`).
+        ideal: repeat, rank, step, transport_ns, ideal_ns (`ideal.ideals`).
         recorded_edges: the share of files whose waits on collectives were recorded.
 
     """
@@ -64,6 +74,11 @@ class MeasuredRun:
     idle: pl.DataFrame
     milestones: pl.DataFrame
     across: AcrossRanks
+    beside: pl.DataFrame
+    compute: pl.DataFrame
+    path: pl.DataFrame
+    violations: pl.DataFrame
+    ideal: pl.DataFrame
     recorded_edges: float
 
 
@@ -80,16 +95,19 @@ def measure(run: CutRun, progress: Callable[[int, int], None] | None = None) -> 
     waits = run.tables.waits.partition_by("file", as_dict=True)
     calls = run.tables.host_calls.partition_by("file", as_dict=True)
     no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
-    tiles, found, parts, recorded, work, idle = [], [], [], [], [], []
+    tiles, found, parts, recorded, work, idle, together, chains = [], [], [], [], [], [], [], []
     total = run.tables.files.height
     for done, line in enumerate(timelines(run, names.filter("packing")["row"]), start=1):
-        needs = dependencies(line, waits.get((line.file,), no_waits), calls.get((line.file,), no_calls))
+        host_calls = calls.get((line.file,), no_calls)
+        needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
+        chains.append(chain(line, needs, host_calls))
         tiles.append(categories(line))
         found.append(instances(line, needs))
         parts.append(exposed_parts(line, needs))
         recorded.append(needs.recorded)
         work.append(compute_work(line))
         idle.append(idle_causes(line))
+        together.append(beside(line))
         if progress is not None:
             progress(done, total)
     windows = run.completed.drop("reason")
@@ -112,6 +130,7 @@ def measure(run: CutRun, progress: Callable[[int, int], None] | None = None) -> 
         )
         .sort("repeat", "rank", "step", "start_ns", "row")
     )
+    pairs = pl.concat(together) if together else pl.DataFrame(schema=BESIDE)
     across = across_ranks(launched, run.tables.files)
     return MeasuredRun(
         cut=run,
@@ -124,6 +143,11 @@ def measure(run: CutRun, progress: Callable[[int, int], None] | None = None) -> 
         idle=pl.concat(idle).join(where, on="window", how="inner") if idle else pl.DataFrame(schema=IDLE),
         milestones=milestones(run, names, launched),
         across=across,
+        beside=pairs,
+        compute=compute_spans(run, pairs, where),
+        path=dependency_paths(chains, windows, across.instances, across.clock),
+        ideal=ideals(windows, across.instances),
+        violations=violations(run, launched, names),
         recorded_edges=sum(recorded) / len(recorded) if recorded else 0.0,
     )
 

@@ -1,0 +1,256 @@
+"""What contention grew: compute slowed beside collectives, by (operator, slot) pair (SEMANTICS 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from abstep.compare.comparison import ContentionRow
+from abstep.compare.sides import CELL
+from abstep.compare.slots import with_slots
+from abstep.measure.contention import slots_beside
+from abstep.measure.names import base_names, path_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from abstep.compare.sides import MeasuredSide
+    from abstep.compare.statistics import Delta
+
+SIGNATURE = ("operator", "base", "shape")
+ALONE = (*SIGNATURE, "rank")
+PAIR = ("compute", "slot")
+LEAST_ALONE = 3
+HALF = 0.5
+RATIO_NOTE = "alone duration taken from the other run, scaled by the run-wide ratio"
+
+
+@dataclass(frozen=True)
+class Contention:
+    """Both runs' excess by pair and window, before it is tested.
+
+    Attributes:
+        values: a side: repeat, step, pair, excess_ns (Int64, summed over ranks; the base's scaled).
+        pairs: pair, compute, collective, slot, and a side's overlap (a window and rank) and stretch.
+        control_ratio: variant / base duration of spans whose signature overlaps nothing in either run; None
+            where there are none.
+        control_ns: a side: mean time of those spans, a window and rank.
+        unknown: compute time (variant, a window and rank) beside collectives without any alone sample.
+
+    """
+
+    values: tuple[pl.DataFrame, pl.DataFrame]
+    pairs: pl.DataFrame
+    control_ratio: float | None
+    control_ns: tuple[float, float]
+    unknown: float
+
+
+def contention(base: MeasuredSide, variant: MeasuredSide, renamed: pl.DataFrame | None = None) -> Contention:
+    """Measure both runs' contention, without selecting by growth.
+
+    Args:
+        base: the base.
+        variant: the variant.
+        renamed: see `slots.with_slots`.
+
+    """
+    spans = [_signed(side) for side in (base, variant)]
+    alone = _alone(spans[0], spans[1])
+    beside = [
+        _pairs(side, own, names)
+        for side, own, names in zip((base, variant), spans, (None, renamed), strict=True)
+    ]
+    values, facts = [], []
+    for name, own, slots in zip(("base", "variant"), spans, beside, strict=True):
+        excess = own.filter(pl.col("overlap_ns") > 0).join(alone, on=ALONE, how="left", nulls_equal=True)
+        scale = pl.col("scale") if name == "base" else pl.lit(1.0)
+        paired = (
+            excess.with_columns(((pl.col("duration_ns") - pl.col(f"alone_{name}")) * scale).alias("excess"))
+            .join(slots, on="row", how="inner")
+            .with_columns((pl.col("excess") * pl.col("share")).alias("excess"))
+        )
+        known = paired.drop_nulls("excess")
+        values.append(
+            known.group_by(*CELL, "pair")
+            .agg(pl.col("excess").sum().round().cast(pl.Int64).alias("excess_ns"))
+            .sort(*CELL, "pair"),
+        )
+        facts.append(_facts(name, paired))
+    pairs = (
+        facts[0]
+        .join(facts[1], on=("pair", *PAIR, "collective"), how="full", coalesce=True)
+        .with_columns(
+            (pl.col("borrowed_base").fill_null(False) | pl.col("borrowed_variant").fill_null(False)).alias(
+                "borrowed"
+            )
+        )
+        .sort("pair")
+    )
+    ratio, control = _control(spans)
+    windows = max(1, variant.windows.height)
+    lacking = (
+        spans[1]
+        .filter(pl.col("overlap_ns") > 0)
+        .join(
+            alone.drop_nulls("alone_variant"),
+            on=ALONE,
+            how="anti",
+            nulls_equal=True,
+        )
+    )
+    return Contention(
+        (values[0], values[1]), pairs, ratio, control, float(lacking["duration_ns"].sum()) / windows
+    )
+
+
+def contention_rows(found: Contention, deltas: Mapping[str, Delta]) -> tuple[ContentionRow, ...]:
+    """Return one row a tested pair, largest change first."""
+    rows = []
+    for row in found.pairs.iter_rows(named=True):
+        delta = deltas.get(row["pair"])
+        if delta is None:
+            continue
+        rows.append(
+            ContentionRow(
+                compute=row["compute"],
+                collective=row["collective"],
+                slot=row["slot"],
+                delta=delta,
+                base_stretch=row["stretch_base"],
+                variant_stretch=row["stretch_variant"],
+                base_overlap=row["overlap_base"] or 0.0,
+                variant_overlap=row["overlap_variant"] or 0.0,
+                control_ratio=found.control_ratio,
+                note=RATIO_NOTE if row["borrowed"] else "",
+            ),
+        )
+    return tuple(sorted(rows, key=lambda row: (-abs(row.delta.delta or 0.0), row.compute, row.slot)))
+
+
+def _signed(side: MeasuredSide) -> pl.DataFrame:
+    """Compute spans of the compared ranks with their signature's texts."""
+    run = side.run
+    spans = run.compute.filter(pl.col("rank").is_in(list(side.ranks)))
+    facts = path_facts(run.cut).select("path", pl.col("label").alias("operator"))
+    shapes = run.cut.tables.names.select(pl.col("name").alias("shape"), pl.col("text").alias("shape_text"))
+    return (
+        spans.join(facts, on="path", how="left", maintain_order="left")
+        .join(base_names(run.cut, spans["name"]), on="name", how="left", maintain_order="left")
+        .join(shapes, on="shape", how="left", maintain_order="left")
+        .with_columns(pl.col("operator").fill_null(""))
+        .drop("path", "name", "shape")
+        .rename({"shape_text": "shape"})
+    )
+
+
+def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:
+    """Return each signature's mean alone duration in both runs, borrowed from the other run where it must be.
+
+    By rank where a rank has enough samples: ranks differ, and the slow one's alone time is no measure of the
+    others'. Else over all ranks of the run.
+
+    Returns:
+        operator, base, shape, rank, alone_base, alone_variant (ns; null: unknown), scale (variant alone / base
+        alone), borrowed.
+
+    """
+    keys = pl.concat([spans.select(*SIGNATURE, "rank").unique() for spans in (base, variant)]).unique()
+    for name, spans in (("base", base), ("variant", variant)):
+        quiet = spans.filter(pl.col("overlap_ns") == 0)
+        enough = pl.when(pl.len() >= LEAST_ALONE).then(pl.col("duration_ns").mean())
+        by_rank = quiet.group_by(*SIGNATURE, "rank").agg(
+            enough.alias("by_rank"), pl.len().alias(f"count_{name}")
+        )
+        by_run = quiet.group_by(SIGNATURE).agg(enough.alias("by_run"))
+        keys = (
+            keys.join(by_rank, on=(*SIGNATURE, "rank"), how="left", nulls_equal=True)
+            .join(by_run, on=SIGNATURE, how="left", nulls_equal=True)
+            .with_columns(pl.coalesce("by_rank", "by_run").alias(f"own_{name}"))
+            .drop("by_rank", "by_run")
+        )
+    both = keys.drop_nulls(["own_base", "own_variant"])
+    weight = pl.min_horizontal(pl.col("count_base", "count_variant").fill_null(0))
+    ours, theirs = both.select(
+        (pl.col("own_base") * weight).sum(), (pl.col("own_variant") * weight).sum()
+    ).row(0)
+    run_wide = pl.lit(theirs / ours if both.height and ours else None, dtype=pl.Float64)
+    ratio = pl.col("alone_variant") / pl.col("alone_base")
+    return keys.with_columns(
+        pl.coalesce("own_base", pl.col("own_variant") / run_wide).alias("alone_base"),
+        pl.coalesce("own_variant", pl.col("own_base") * run_wide).alias("alone_variant"),
+        (pl.col("own_base").is_null() | pl.col("own_variant").is_null()).alias("borrowed"),
+    ).select(
+        *SIGNATURE,
+        "rank",
+        "alone_base",
+        "alone_variant",
+        pl.when(pl.col("alone_base") > 0).then(ratio).otherwise(1.0).alias("scale"),
+        "borrowed",
+    )
+
+
+def _pairs(side: MeasuredSide, spans: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
+    """Return row, pair, compute, slot, collective, share: what ran beside what."""
+    slots = with_slots(slots_beside(side.run.beside, side.run.instances), renamed)
+    named = spans.select("row", _compute_label().alias("compute"))
+    return (
+        slots.join(named, on="row", how="inner")
+        .group_by("row", "compute", "slot", "collective")
+        .agg(pl.col("share", "overlap_ns").sum())
+        .with_columns(pl.concat_str("compute", "slot", separator=" | ").alias("pair"))
+        .rename({"overlap_ns": "slot_overlap_ns"})
+    )
+
+
+def _compute_label() -> pl.Expr:
+    same = (pl.col("operator") == pl.col("base")) | (pl.col("operator") == "")
+    return pl.when(same).then("base").otherwise(pl.concat_str("operator", "base", separator=": "))
+
+
+def _facts(name: str, paired: pl.DataFrame) -> pl.DataFrame:
+    """Overlap and stretch of each pair in one run: means a window and rank, over completed windows."""
+    windows = paired.select("repeat", "rank", "step").n_unique() or 1
+    alone = pl.col(f"alone_{name}")
+    long = (pl.col("overlap_ns") >= HALF * pl.col("duration_ns")) & (alone > 0)
+    return (
+        paired.group_by("pair", *PAIR, "collective")
+        .agg(
+            (pl.col("slot_overlap_ns").sum() / windows).alias(f"overlap_{name}"),
+            (pl.col("duration_ns").filter(long).sum() / alone.filter(long).sum()).alias(f"stretch_{name}"),
+            pl.col("borrowed").any().alias(f"borrowed_{name}"),
+        )
+        .with_columns(pl.col(f"stretch_{name}").fill_nan(None))
+    )
+
+
+def _control(spans: list[pl.DataFrame]) -> tuple[float | None, tuple[float, float]]:
+    """Say how much spans slowed whose signature overlaps nothing in either run."""
+    tables = [
+        own.group_by(SIGNATURE).agg(
+            pl.col("overlap_ns").sum().alias("overlap"),
+            pl.col("duration_ns").mean().alias("mean"),
+            pl.len().alias("count"),
+        )
+        for own in spans
+    ]
+    both = (
+        tables[0]
+        .join(tables[1], on=SIGNATURE, how="inner", nulls_equal=True, suffix="_variant")
+        .filter(
+            (pl.col("overlap") == 0)
+            & (pl.col("overlap_variant") == 0)
+            & (pl.col("count") >= LEAST_ALONE)
+            & (pl.col("count_variant") >= LEAST_ALONE),
+        )
+    )
+    weight = pl.min_horizontal("count", "count_variant")
+    ours, theirs = both.select((pl.col("mean") * weight).sum(), (pl.col("mean_variant") * weight).sum()).row(
+        0
+    )
+    if not both.height or not ours:
+        return None, (0.0, 0.0)
+    windows = [max(1, own.select("repeat", "rank", "step").n_unique()) for own in spans]
+    return theirs / ours, (ours / windows[0], theirs / windows[1])
