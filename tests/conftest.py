@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from abstep.compare.comparison import Comparison
+    from abstep.measure.run import MeasuredRun
+
 PROJECT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep every test, and every process it starts, away from the user's own store and settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +41,29 @@ def shared() -> Path:
 def samples() -> Path:
     """The project's own recorded pairs."""
     return PROJECT / "sample_runs"
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], MeasuredRun]:
+    """Read and measure a run through a store of the session; each place once."""
+    from abstep.pipeline import Reading, read_run
+
+    reading = Reading(store=tmp_path_factory.mktemp("store") / "session.duckdb")
+
+    @cache
+    def read(place: Path) -> MeasuredRun:
+        return read_run(place, reading)
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def compared(measured: Callable[[Path], MeasuredRun]) -> Callable[..., Comparison]:
+    """Compare two runs; each pair once for each number of warm-up windows (None finds them)."""
+    from abstep.compare.build import CompareOptions, compare
+
+    @cache
+    def both(base: Path, variant: Path, warmup: int | None = None) -> Comparison:
+        return compare(measured(base), measured(variant), CompareOptions(warmup=warmup))
+
+    return both

@@ -1,0 +1,375 @@
+"""Real traces that others published: what their README says of each is what is measured and concluded."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from abstep.errors import TraceError
+from abstep.report.result import result
+from abstep.report.text import summary
+
+CATEGORIES = ("compute_alone", "overlapped", "exposed", "copy_only", "idle")
+CHANGED = {"disappeared", "shrank", "grew", "appeared", "faster", "slower"}
+
+
+@pytest.fixture(scope="module")
+def data(shared):
+    return shared / "data"
+
+
+@pytest.fixture(scope="module")
+def straggler(data, measured, compared):
+    places = [data / "dlrm_straggler_removed" / side for side in ("base", "variant")]
+    return *map(measured, places), compared(*places, warmup=0)
+
+
+@pytest.fixture(scope="module")
+def twice(data, measured, compared):
+    places = [data / "dlrm_same_config_twice" / side for side in ("base", "variant")]
+    return *map(measured, places), compared(*places, warmup=0)
+
+
+def milliseconds(run, *names):
+    """(step, rank) -> the named figures of that window in ms; `step` is its length, `compute` C, `talk` M."""
+    found = {}
+    for row in run.windows.to_dicts():
+        row["length"] = row["end_ns"] - row["start_ns"]
+        row["compute"] = row["compute_alone"] + row["overlapped"]
+        row["talk"] = row["overlapped"] + row["exposed"]
+        found[row["step"], row["rank"]] = [row[name] / 1e6 for name in names]
+    return found
+
+
+def steps_of(run):
+    return sorted(set(run.windows["step"].to_list()))
+
+
+def dropped(run):
+    rows = run.cut.windows.drop_nulls("reason").select("step", "reason").unique().rows()
+    return sorted(rows)
+
+
+def launched_a_step(run):
+    """Distinct numbers of collectives of a kind in a (step, rank)."""
+    counts = run.instances.group_by("step", "rank", "collective").len()
+    return {
+        kind: sorted(set(counts.filter(counts["collective"] == kind)["len"].to_list()))
+        for kind in sorted(set(counts["collective"].to_list()))
+    }
+
+
+def tiles(run):
+    rows = run.windows.to_dicts()
+    return all(sum(row[name] for name in CATEGORIES) == row["end_ns"] - row["start_ns"] for row in rows)
+
+
+def no_figure_is_nan(value):
+    if isinstance(value, dict):
+        return all(map(no_figure_is_nan, value.values()))
+    if isinstance(value, list):
+        return all(map(no_figure_is_nan, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+# dlrm_straggler_removed -------------------------------------------------------------------------------------
+def test_straggler_windows(straggler):
+    for run, lengths in zip(straggler[:2], ((1347, 1108), (356, 139)), strict=True):
+        assert steps_of(run) == [4, 5]
+        assert dropped(run) == [(6, "last_in_cycle")]
+        assert tiles(run)
+        found = milliseconds(run, "length")
+        assert [found[step, 0][0] for step in (4, 5)] == pytest.approx(lengths, abs=0.5)
+
+
+def test_straggler_exposed_and_compute(straggler):
+    base = milliseconds(straggler[0], "exposed", "compute")
+    variant = milliseconds(straggler[1], "exposed", "compute")
+    others = (0, 1, 3)
+    assert [base[4, rank][0] for rank in others] == pytest.approx([1033] * 3, abs=1)
+    assert all(1004.5 < base[5, rank][0] < 1007.5 for rank in others)
+    assert all(47.5 < variant[4, rank][0] < 49.5 for rank in others)
+    assert [variant[5, rank][0] for rank in others] == pytest.approx([34] * 3, abs=0.5)
+    assert [base[4, 2][0], base[5, 2][0]] == pytest.approx([25, 24], abs=0.5)
+    assert [variant[4, 2][0], variant[5, 2][0]] == pytest.approx([24, 25], abs=0.6)
+    for figures, step, low, high in ((base, 4, 119, 124), (base, 5, 91, 96), (variant, 4, 118, 120)):
+        assert all(low - 0.5 <= figures[step, rank][1] <= high + 0.5 for rank in range(4)), (step, low)
+    assert all(95.4 <= variant[5, rank][1] <= 98.5 for rank in range(4))
+
+
+def test_straggler_collectives_and_what_was_launched_before(straggler):
+    for run in straggler[:2]:
+        assert launched_a_step(run) == {"all_reduce": [4], "all_to_all": [5]}
+        spans = run.cut.tables.spans
+        outside = spans.filter(spans["window"].is_null())
+        assert all(73 <= count <= 94 for count in outside.group_by("rank").len()["len"])
+        assert set(run.across.clock.rows["method"]) == {"collectives"}
+    assert "unattributed" in {note.id for note in straggler[2].warnings}
+
+
+def test_straggler_is_a_description_and_no_verdict(straggler, data, compared):
+    places = [data / "dlrm_straggler_removed" / side for side in ("base", "variant")]
+    for comparison in (straggler[2], compared(*places)):
+        found = result(comparison)
+        assert found["step_time"]["verdict"] == "too_few"
+        assert found["step_time"]["p_value"] is None
+        assert {row["verdict"] for row in found["decomposition"]} == {"too_few"}
+        words = {row["verdict"] for row in [*found["intervals"], *found["contention"]]}
+        assert words <= {"too_few", "below_floor"}
+        assert "too_few_windows" in {row["id"] for row in found["warnings"]}
+        assert "too few" in found["explanation"]["headline"].lower()
+
+
+def test_straggler_what_vanished_is_waiting_for_rank_2(straggler):
+    """Of 755 ms a window and rank that are no longer exposed, the links gave back next to nothing."""
+    found = result(straggler[2])
+    rows = [row for row in found["intervals"] if row["base_us"] - row["variant_us"] > 100_000]
+    assert rows
+    assert {row["collective"] for row in rows} == {"all_to_all"}
+    for row in rows:
+        fell = row["base_us"] - row["variant_us"]
+        waited = row["base_peer_wait_us"] - row["variant_peer_wait_us"]
+        carried = row["base_transport_us"] - row["variant_transport_us"]
+        assert waited == pytest.approx(fell, rel=0.03)
+        assert abs(carried) < 0.03 * fell
+    forward = [
+        row for row in found["collectives"] if row["side"] == "base" and row["collective"] == "all_to_all"
+    ]
+    heaviest = max(forward, key=lambda row: row["peer_wait_us"])
+    assert heaviest["late_rank"] == 2
+    assert heaviest["late_reason"] == "host"
+    transport = {
+        side: sum(row["transport_us"] for row in found["collectives"] if row["side"] == side)
+        for side in ("base", "variant")
+    }
+    assert transport["variant"] == pytest.approx(transport["base"], rel=0.1)
+
+
+def test_straggler_contention_did_not_grow(straggler):
+    comparison = straggler[2]
+    growth = sum(row.delta.delta or 0.0 for row in comparison.contention)
+    assert abs(growth) < 3e6
+
+
+def test_straggler_is_named_in_words_and_the_network_is_not_blamed(straggler):
+    said = " ".join(straggler[2].explanation.sentences)
+    assert "rank 2" in said
+    assert "network" not in said.lower()
+    assert "wait" in said.lower()
+
+
+def test_straggler_lateness_per_rank(straggler):
+    found = result(straggler[2])
+    base = {row["rank"]: row for row in found["ranks"] if row["side"] == "base"}
+    variant = {row["rank"]: row for row in found["ranks"] if row["side"] == "variant"}
+    assert max(base, key=lambda rank: base[rank]["lateness_us"]) == 2
+    assert base[2]["lateness_us"] > 10 * variant[2]["lateness_us"]
+    assert all(base[rank]["peer_wait_us"] > 900_000 for rank in (0, 1, 3))
+    assert base[2]["peer_wait_us"] < 20_000
+
+
+# dlrm_same_config_twice -------------------------------------------------------------------------------------
+def test_twice_windows(twice):
+    for run, lengths in zip(twice[:2], ((1056.4, 1172.8), (1056.7, 1172.5)), strict=True):
+        assert steps_of(run) == [4, 5]
+        found = milliseconds(run, "length", "exposed")
+        assert [found[step, 0][0] for step in (4, 5)] == pytest.approx(lengths, abs=0.05)
+        assert all(989.5 < found[step, rank][1] < 1029.5 for step in (4, 5) for rank in (0, 1, 3))
+        assert all(9.5 < found[step, 2][1] < 12.5 for step in (4, 5))
+
+
+def test_twice_nothing_changed(twice):
+    found = result(twice[2])
+    words = {found["step_time"]["verdict"]}
+    words |= {row["verdict"] for part in ("decomposition", "intervals", "contention") for row in found[part]}
+    assert not words & CHANGED
+    assert found["comparability"]["status"] == "comparable"
+    assert abs(found["step_time"]["delta_us"]) < 1_000
+
+
+def test_twice_rank_2_is_late_here_too(twice):
+    found = result(twice[2])
+    for side in ("base", "variant"):
+        rows = [row for row in found["collectives"] if row["side"] == side]
+        assert max(rows, key=lambda row: row["peer_wait_us"])["late_rank"] == 2
+
+
+# different_world_size ---------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def mismatched(data, compared):
+    return compared(*(data / "different_world_size" / side for side in ("base", "variant")))
+
+
+def test_different_world_size_is_refused(mismatched):
+    found = result(mismatched)
+    checks = {row["id"]: row for row in found["comparability"]["checks"]}
+    assert found["comparability"]["status"] == "not_comparable"
+    assert (checks["world_size"]["status"], checks["device"]["status"]) == ("fail", "fail")
+    assert (checks["world_size"]["base"], checks["world_size"]["variant"]) == ("8", "2")
+    assert "A100" in checks["device"]["base"]
+    assert "V100" in checks["device"]["variant"]
+    assert checks["steps"]["status"] == "pass"
+    rows = [found["step_time"], *found["decomposition"], *found["intervals"], *found["contention"]]
+    assert {row["verdict"] for row in rows} == {None}
+    assert {row["p_value"] for row in rows} == {None}
+    assert found["step_time"]["base_us"] > 0, "figures are shown all the same, as description"
+    assert (found["base"]["ranks"], found["variant"]["ranks"]) == ([3], [1])
+
+
+def test_different_world_size_says_no_verdict_in_words(mismatched):
+    for text in (mismatched.explanation.headline, summary(mismatched)):
+        assert "not comparable" in text.lower()
+        assert not any(word in text.lower() for word in ("is faster", "is slower", "unchanged within"))
+
+
+def test_different_world_size_is_not_split(mismatched):
+    """One rank of each side was traced: who waited for whom cannot be known, and no text blames a network."""
+    found = result(mismatched)
+    kinds = {(row["side"], row["collective"]) for row in found["collectives"]}
+    assert kinds == {(s, c) for s in ("base", "variant") for c in ("all_to_all", "all_reduce")}
+    for row in found["collectives"]:
+        assert (row["peer_wait_us"], row["transport_us"], row["late_rank"]) == (None, None, None)
+    assert "network" not in summary(mismatched).lower()
+
+
+# single ranks -----------------------------------------------------------------------------------------------
+def test_dlrm_8_ranks(data, measured):
+    run = measured(data / "dlrm_8_ranks")
+    assert steps_of(run) == [10]
+    assert run.windows["own_work"].all()
+    assert sorted(run.windows["rank"]) == list(range(8))
+    assert launched_a_step(run) == {"all_reduce": [3], "all_to_all": [5]}
+    marks = run.cut.marks.with_columns(length=run.cut.marks["end_ns"] - run.cut.marks["start_ns"])
+    assert marks["length"].min() / 1e6 == pytest.approx(12.5, abs=0.05)
+    assert marks["length"].max() / 1e6 == pytest.approx(19.9, abs=0.05)
+    assert tiles(run)
+
+
+def test_dlrm_8_ranks_is_only_described(data, compared):
+    found = result(compared(data / "dlrm_8_ranks", data / "dlrm_8_ranks"))
+    assert found["step_time"]["verdict"] == "too_few"
+    assert found["base"]["windows_used"] == 1
+
+
+def test_ddp_resnet50(data, measured):
+    run = measured(data / "ddp_resnet50_rank0_of_2")
+    found = milliseconds(run, "length", "compute", "talk", "exposed")
+    assert sorted(found) == [(4, 0), (5, 0)]
+    assert found[4, 0] == pytest.approx([222.1, 38.5, 12.0, 10.2], abs=0.06)
+    assert found[5, 0] == pytest.approx([219.7, 38.5, 12.3, 10.5], abs=0.1)
+    assert launched_a_step(run) == {"all_reduce": [5], "broadcast": [2]}
+    assert set(run.instances["source"]) == {"metadata"}
+    assert run.instances["bytes"].null_count() == 0
+    assert set(run.instances["group_size"]) == {2}
+
+
+def test_ddp_resnet50_is_host_bound(data, measured):
+    """The device starves between kernels, so most exposed time costs nothing."""
+    run = measured(data / "ddp_resnet50_rank0_of_2")
+    ns = dict(run.parts.group_by("kind").agg(pl.col("exposed_ns").sum()).iter_rows())
+    assert ns["incidental"] > 0.5 * sum(ns.values())
+    assert run.windows["idle"].sum() > run.windows["compute_alone"].sum()
+
+
+def test_many_small_collectives(data, measured):
+    run = measured(data / "ddp_many_small_collectives_rank1_of_2")
+    kinds = run.cut.tables.collectives.group_by("collective").len()
+    assert dict(kinds.iter_rows()) == {"all_reduce": 2020}
+    assert run.cut.windows.height == 5
+    assert launched_a_step(run) == {"all_reduce": [404]}
+    assert tiles(run)
+
+
+def test_rocm(data, measured):
+    run = measured(data / "rocm_ddp_rank0_of_8")
+    found = milliseconds(run, "length", "exposed", "talk")
+    assert sorted(found) == [(15, 0), (16, 0)]
+    for figures in found.values():
+        assert figures[0] == pytest.approx(19.0, abs=0.05)
+        assert 11.85 <= figures[1] <= 12.05
+        assert figures[2] == pytest.approx(15.9, abs=0.05)
+    marks = run.cut.marks
+    host = (marks["end_ns"] - marks["start_ns"]) / 1e6
+    assert 15.5 < host.min() <= host.max() < 17.5
+    files = run.cut.tables.files.row(0, named=True)
+    assert (files["device"], files["rank"], files["device_index"]) == ("rocm", 0, 2)
+
+
+def test_rocm_collectives_with_and_without_metadata(data, measured):
+    run = measured(data / "rocm_ddp_rank0_of_8")
+    rows = run.cut.tables.collectives
+    talk = run.cut.tables.spans.filter(run.cut.tables.spans["kind"] == 1)
+    assert talk.height == 17
+    assert talk["stream"].n_unique() == 1
+    described = Counter(rows["source"].to_list())
+    assert described["metadata"] == 12
+    assert sum(described.values()) == 17
+
+
+def test_rocm_device_lags_the_host(data, measured):
+    """By one to two steps, so that cutting at host annotations would misplace most of the work."""
+    run = measured(data / "rocm_ddp_rank0_of_8")
+    windows = {row["step"]: row["start_ns"] for row in run.windows.to_dicts()}
+    marks = {row["step"]: (row["start_ns"], row["end_ns"]) for row in run.cut.marks.to_dicts()}
+    for step, start in windows.items():
+        began, ended = marks[step]
+        assert ended - began < start - began < 2.2 * (ended - began)
+
+
+def test_gloo_without_launches(data, measured, compared):
+    """One step, eleven annotations, no operator and no launch: communication is there, its launch is not."""
+    place = data / "gloo_cpu_only_rank34_of_300"
+    run = measured(place)
+    files = run.cut.tables.files.row(0, named=True)
+    assert (files["rank"], files["world_size"], files["device"], files["host_only"]) == (34, 300, "cpu", True)
+    assert steps_of(run) == [551]
+    assert not run.windows["own_work"].any(), "a host-only window is its annotation"
+    found = milliseconds(run, "length", "exposed", "compute")[551, 34]
+    assert found == pytest.approx([210.109, 178.777, 0.0], abs=0.002)
+    told = result(compared(place, place))
+    assert told["step_time"]["verdict"] == "too_few"
+    assert no_figure_is_nan(told)
+
+
+def test_sync_events_without_steps_is_an_error_that_says_what_to_do(data, measured):
+    with pytest.raises(TraceError) as caught:
+        measured(data / "cuda_sync_events")
+    assert "cuda_sync_events" in caught.value.message
+    assert "ProfilerStep" in caught.value.message
+    assert "--step-marker" in caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+def test_sync_events_hold_the_one_recorded_stream_wait(data):
+    from abstep.trace.kineto import read_kineto
+
+    tables = read_kineto(data / "cuda_sync_events" / "event_sync_trace.json.gz")
+    assert tables.waits.height == 1
+    assert tables.spans.height == 6, "synchronisation rows are no activities"
+
+
+def test_single_gpu(data, measured):
+    run = measured(data / "single_gpu_no_collectives")
+    found = milliseconds(run, "length")
+    assert [figures[0] for _, figures in sorted(found.items())] == pytest.approx(
+        [97.7, 95.7, 95.6, 95.7], abs=0.06
+    )
+    marks = run.cut.marks.sort("step")
+    host = ((marks["end_ns"] - marks["start_ns"]) / 1e6).to_list()
+    assert host[:2] == pytest.approx([35, 72], abs=0.6)
+
+
+def test_single_gpu_no_communication_is_a_sentence(data, compared):
+    place = data / "single_gpu_no_collectives"
+    comparison = compared(place, place)
+    found = result(comparison)
+    assert comparison.no_communication
+    assert "No communication was found in the traces" in " ".join(found["explanation"]["sentences"])
+    assert "no communication" in summary(comparison).lower()
+    assert (found["intervals"], found["collectives"], found["contention"]) == ([], [], [])
+    assert found["base"]["overlap_of_communication_pct"] is None
+    assert no_figure_is_nan(found)
+    assert "nan" not in summary(comparison).lower()
