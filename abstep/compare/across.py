@@ -8,6 +8,7 @@ import polars as pl
 
 from abstep.compare.comparison import CollectiveRow
 from abstep.compare.sides import CELL
+from abstep.compare.slots import MEAN_OF_MEDIANS
 from abstep.measure.ranks import bus_factor
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def collective_rows(side: MeasuredSide, weights: Weights) -> list[CollectiveRow]
     for keys, group in sorted(instances.partition_by(KEYS, as_dict=True).items()):
         means = {name: _mean(group, name) for name in SUMMED}
         late = late_rank(group)
+        called, lead = is_persistently_late(group, late[0])
         collective, role, phase = (str(key) for key in keys)
         rows.append(
             CollectiveRow(
@@ -65,6 +67,9 @@ def collective_rows(side: MeasuredSide, weights: Weights) -> list[CollectiveRow]
                 late_rank=late[0],
                 late_share=late[1],
                 late_reason=late[2],
+                late_called=called,
+                late_lead=lead,
+                split_uncertain=mean_uncertainty(group),
             ),
         )
     return rows
@@ -123,11 +128,20 @@ def late_reason(own: pl.DataFrame) -> str | None:
     return max(("compute", "host", "queue"), key=lambda reason: sums[reason])
 
 
-def is_persistently_late(group: pl.DataFrame, rank: int) -> bool:
-    """Whether text may call a rank late: last in 60 % of instances, by more than 3 x the clock's spread."""
+def is_persistently_late(group: pl.DataFrame, rank: int | None) -> tuple[bool, float | None]:
+    """Say whether text may call a rank late, and by how much it was last (median, ns).
+
+    Last in 60 % of instances, and its median lead over the second last exceeds 3 x the clock's spread.
+    """
     once = group.drop_nulls("late_rank").unique("instance", keep="first", maintain_order=True)
     last = once.filter(pl.col("late_rank") == rank)
-    if once.is_empty() or last.height < LATE_SHARE * once.height:
-        return False
+    if rank is None or last.is_empty():
+        return False, None
     lead, spread = last.select(pl.col("lead_ns").median(), pl.col("uncertain_ns").median()).row(0)
-    return bool(lead > LATE_LEAD * spread)
+    return bool(last.height >= LATE_SHARE * once.height and lead > LATE_LEAD * spread), float(lead)
+
+
+def mean_uncertainty(group: pl.DataFrame) -> float | None:
+    """Return how uncertain the mean split of a group of instances is, ns; None where none is split."""
+    known = group["uncertain_ns"].drop_nulls()
+    return MEAN_OF_MEDIANS * float(known.mean()) / len(known) ** 0.5 if len(known) else None  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from abstep.compare.account import account
 from abstep.compare.across import collective_rows
 from abstep.compare.comparability import comparability
 from abstep.compare.comparison import CategoryRow, Comparison, Explanation, SlotRow, Tail
-from abstep.compare.contention import contention, contention_rows
+from abstep.compare.contention import contention, contention_rows, control
 from abstep.compare.describe import described_side, path_row, rank_rows, validity_rows
 from abstep.compare.detail import PairDetail
 from abstep.compare.explain import explanation
@@ -48,7 +48,7 @@ ORDER = (
     "below_floor",
     None,
 )
-ABSENT = (0.0, 0.0)
+ABSENT = (0.0, 0.0, None)
 """A slot that a side does not have is split all the same: into nothing and nothing."""
 
 
@@ -136,6 +136,7 @@ def compare(
         unit="repeat" if found.unit == "repeats" else "window",
         pairing="windows paired by step number" if found.paired else None,
         sentences=_sentences(found, base, variant),
+        control=None if checks.status == "not_comparable" else control(slowed, metrics, options.statistics()),
         no_communication=base.instances.is_empty()
         and variant.instances.is_empty()
         and base.parts.is_empty()
@@ -151,7 +152,10 @@ def slot_rows(
 ) -> tuple[SlotRow, ...]:
     """Return one row a slot: disappeared, shrank, grew, appeared first, then by size of change."""
     rows = []
-    splits = [slot_splits(own, weights) for own, (_, weights) in zip(parts, pair, strict=True)]
+    splits = [
+        slot_splits(own, measured.instances, weights)
+        for own, (measured, weights) in zip(parts, pair, strict=True)
+    ]
     for row in slot_table(parts).iter_rows(named=True):
         delta = found.intervals.get(row["slot"])
         if delta is None:
@@ -172,6 +176,10 @@ def slot_rows(
                 variant_peer_wait=splits[1].get(row["slot"], ABSENT)[0],
                 base_transport=splits[0].get(row["slot"], ABSENT)[1],
                 variant_transport=splits[1].get(row["slot"], ABSENT)[1],
+                split_uncertain=max(
+                    (split[2] for side in splits if (split := side.get(row["slot"], ABSENT))[2] is not None),
+                    default=None,
+                ),
             ),
         )
     return tuple(

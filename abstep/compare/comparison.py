@@ -170,6 +170,7 @@ class SlotRow:
     variant_transport: float | None
     base_independent: float | None = None  # compute that could have hidden it (SEMANTICS 4)
     variant_independent: float | None = None
+    split_uncertain: float | None = None  # of the mean split, the larger side's (SEMANTICS 4)
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,15 @@ class ContentionRow:
     variant_overlap: float | None
     control_ratio: float | None
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Control:
+    """Compute that overlaps no collective in either run: did it slow too? SEMANTICS 6, control."""
+
+    ratio: float  # variant / base mean duration
+    by_rank: Mapping[int, float]
+    delta: Delta  # its time a window and rank, tested like a category
 
 
 @dataclass(frozen=True)
@@ -211,6 +221,11 @@ class CollectiveRow:
     late_share: float | None
     late_reason: str | None
     isolated: float | None = None
+    late_called: bool = (
+        False  # last in 60 % of instances, by more than 3 x the clock's spread: text may name it
+    )
+    late_lead: float | None = None  # median time of the late rank after the second last
+    split_uncertain: float | None = None  # of the mean peer wait and transport (SEMANTICS 4)
 
 
 @dataclass(frozen=True)
@@ -317,6 +332,7 @@ class Comparison:
     pairing: str | None = None  # how step time was paired, where it was
     sentences: tuple[str, ...] = ()  # the statistics' mandatory sentences
     no_communication: bool = False
+    control: Control | None = None
     unmatched: Sequence[Mapping[str, Any]] = ()
     detail: Detail | None = field(default=None, compare=False, repr=False)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
-from abstep.compare.comparison import ContentionRow
+from abstep.compare.comparison import ContentionRow, Control
 from abstep.compare.sides import CELL
 from abstep.compare.slots import with_slots
+from abstep.compare.statistics import compare_runs
 from abstep.measure.contention import slots_beside
 from abstep.measure.names import base_names, path_facts
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from abstep.compare.sides import MeasuredSide
-    from abstep.compare.statistics import Delta
+    from abstep.compare.statistics import Delta, RunMetrics, Sides, StatisticsOptions
 
 SIGNATURE = ("operator", "base", "shape")
 ALONE = (*SIGNATURE, "rank")
@@ -36,7 +38,8 @@ class Contention:
         pairs: pair, compute, collective, slot, and a side's overlap (a window and rank) and stretch.
         control_ratio: variant / base duration of spans whose signature overlaps nothing in either run; None
             where there are none.
-        control_ns: a side: mean time of those spans, a window and rank.
+        control_by_rank: the same on each rank.
+        control: a side: repeat, step, control_ns: the time of those spans, summed over ranks.
         unknown: compute time (variant, a window and rank) beside collectives without any alone sample.
 
     """
@@ -44,7 +47,8 @@ class Contention:
     values: tuple[pl.DataFrame, pl.DataFrame]
     pairs: pl.DataFrame
     control_ratio: float | None
-    control_ns: tuple[float, float]
+    control_by_rank: Mapping[int, float]
+    control: tuple[pl.DataFrame, pl.DataFrame]
     unknown: float
 
 
@@ -89,7 +93,7 @@ def contention(base: MeasuredSide, variant: MeasuredSide, renamed: pl.DataFrame 
         )
         .sort("pair")
     )
-    ratio, control = _control(spans)
+    ratio, by_rank, own_control = _control(spans)
     windows = max(1, variant.windows.height)
     lacking = (
         spans[1]
@@ -102,8 +106,41 @@ def contention(base: MeasuredSide, variant: MeasuredSide, renamed: pl.DataFrame 
         )
     )
     return Contention(
-        (values[0], values[1]), pairs, ratio, control, float(lacking["duration_ns"].sum()) / windows
+        (values[0], values[1]),
+        pairs,
+        ratio,
+        by_rank,
+        own_control,
+        float(lacking["duration_ns"].sum()) / windows,
     )
+
+
+def control(
+    found: Contention, metrics: Sides[tuple[RunMetrics, ...]], options: StatisticsOptions
+) -> Control | None:
+    """Test whether compute that overlaps nothing changed: one family of its own, like a category.
+
+    Args:
+        found: what was measured.
+        metrics: both runs' metrics, whose windows and steps are used again.
+        options: as for the comparison.
+
+    """
+    if found.control_ratio is None:
+        return None
+    sides = []
+    for repeats, quiet in zip(metrics, found.control, strict=True):
+        values = {(repeat, step): time for repeat, step, time in quiet.iter_rows()}
+        own = []
+        for number, repeat in enumerate(repeats):
+            time = np.array(
+                [values.get((number, step), 0) for step in repeat.step_numbers.tolist()], dtype=np.int64
+            )
+            parts = {"control": time, "rest": repeat.step - time}
+            own.append(replace(repeat, categories=parts, intervals={}, contention={}))
+        sides.append(own)
+    tested = compare_runs(sides[0], sides[1], options)
+    return Control(found.control_ratio, found.control_by_rank, tested.categories["control"])
 
 
 def contention_rows(found: Contention, deltas: Mapping[str, Delta]) -> tuple[ContentionRow, ...]:
@@ -147,49 +184,52 @@ def _signed(side: MeasuredSide) -> pl.DataFrame:
 
 
 def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:
-    """Return each signature's mean alone duration in both runs, borrowed from the other run where it must be.
+    """Return each signature's mean alone duration in both runs, borrowed where a run has no samples of its own.
 
-    By rank where a rank has enough samples: ranks differ, and the slow one's alone time is no measure of the
-    others'. Else over all ranks of the run.
+    By rank: ranks differ, and the slow one's alone time is no measure of the others'. In this order: the same
+    rank and run; the same rank in the other run, scaled by that rank's ratio; all ranks of the run; all ranks of
+    the other run, scaled by the run-wide ratio.
 
     Returns:
         operator, base, shape, rank, alone_base, alone_variant (ns; null: unknown), scale (variant alone / base
         alone), borrowed.
 
     """
-    keys = pl.concat([spans.select(*SIGNATURE, "rank").unique() for spans in (base, variant)]).unique()
+    keys = pl.concat([spans.select(ALONE).unique() for spans in (base, variant)]).unique()
     for name, spans in (("base", base), ("variant", variant)):
         quiet = spans.filter(pl.col("overlap_ns") == 0)
         enough = pl.when(pl.len() >= LEAST_ALONE).then(pl.col("duration_ns").mean())
-        by_rank = quiet.group_by(*SIGNATURE, "rank").agg(
-            enough.alias("by_rank"), pl.len().alias(f"count_{name}")
-        )
-        by_run = quiet.group_by(SIGNATURE).agg(enough.alias("by_run"))
-        keys = (
-            keys.join(by_rank, on=(*SIGNATURE, "rank"), how="left", nulls_equal=True)
-            .join(by_run, on=SIGNATURE, how="left", nulls_equal=True)
-            .with_columns(pl.coalesce("by_rank", "by_run").alias(f"own_{name}"))
-            .drop("by_rank", "by_run")
-        )
-    both = keys.drop_nulls(["own_base", "own_variant"])
-    weight = pl.min_horizontal(pl.col("count_base", "count_variant").fill_null(0))
-    ours, theirs = both.select(
-        (pl.col("own_base") * weight).sum(), (pl.col("own_variant") * weight).sum()
-    ).row(0)
-    run_wide = pl.lit(theirs / ours if both.height and ours else None, dtype=pl.Float64)
+        for level, columns in (("rank", ALONE), ("run", SIGNATURE)):
+            means = quiet.group_by(columns).agg(
+                enough.alias(f"{level}_{name}"), pl.len().alias(f"{level}_count_{name}")
+            )
+            keys = keys.join(means, on=columns, how="left", nulls_equal=True)
+    keys = keys.with_columns(
+        _ratio("rank").over("rank").alias("rank_ratio"), _ratio("run").alias("run_ratio")
+    )
+    by_rank = (pl.col("rank_variant") / pl.col("rank_ratio"), pl.col("rank_base") * pl.col("rank_ratio"))
+    by_run = (pl.col("run_variant") / pl.col("run_ratio"), pl.col("run_base") * pl.col("run_ratio"))
     ratio = pl.col("alone_variant") / pl.col("alone_base")
     return keys.with_columns(
-        pl.coalesce("own_base", pl.col("own_variant") / run_wide).alias("alone_base"),
-        pl.coalesce("own_variant", pl.col("own_base") * run_wide).alias("alone_variant"),
-        (pl.col("own_base").is_null() | pl.col("own_variant").is_null()).alias("borrowed"),
+        pl.coalesce("rank_base", by_rank[0], "run_base", by_run[0]).alias("alone_base"),
+        pl.coalesce("rank_variant", by_rank[1], "run_variant", by_run[1]).alias("alone_variant"),
+        (pl.col("run_base").is_null() | pl.col("run_variant").is_null()).alias("borrowed"),
     ).select(
-        *SIGNATURE,
-        "rank",
+        *ALONE,
         "alone_base",
         "alone_variant",
         pl.when(pl.col("alone_base") > 0).then(ratio).otherwise(1.0).alias("scale"),
         "borrowed",
     )
+
+
+def _ratio(level: str) -> pl.Expr:
+    """Return variant / base alone duration over the signatures that both runs have alone, weighed by count."""
+    both = pl.col(f"{level}_base").is_not_null() & pl.col(f"{level}_variant").is_not_null()
+    weight = pl.min_horizontal(f"{level}_count_base", f"{level}_count_variant")
+    ours = (pl.col(f"{level}_base") * weight).filter(both).sum()
+    theirs = (pl.col(f"{level}_variant") * weight).filter(both).sum()
+    return pl.when(ours > 0).then(theirs / ours)
 
 
 def _pairs(side: MeasuredSide, spans: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
@@ -226,31 +266,48 @@ def _facts(name: str, paired: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _control(spans: list[pl.DataFrame]) -> tuple[float | None, tuple[float, float]]:
-    """Say how much spans slowed whose signature overlaps nothing in either run."""
+def _control(
+    spans: list[pl.DataFrame],
+) -> tuple[float | None, dict[int, float], tuple[pl.DataFrame, pl.DataFrame]]:
+    """Measure the spans whose signature overlaps nothing in either run.
+
+    Returns:
+        variant / base mean duration, the same by rank, and a side's time of these spans in each window: repeat,
+        step, control_ns (Int64, summed over ranks).
+
+    """
     tables = [
-        own.group_by(SIGNATURE).agg(
-            pl.col("overlap_ns").sum().alias("overlap"),
-            pl.col("duration_ns").mean().alias("mean"),
-            pl.len().alias("count"),
-        )
+        own.group_by(SIGNATURE).agg(pl.col("overlap_ns").sum().alias("overlap"), pl.len().alias("count"))
         for own in spans
     ]
-    both = (
+    quiet = (
         tables[0]
         .join(tables[1], on=SIGNATURE, how="inner", nulls_equal=True, suffix="_variant")
         .filter(
-            (pl.col("overlap") == 0)
-            & (pl.col("overlap_variant") == 0)
-            & (pl.col("count") >= LEAST_ALONE)
-            & (pl.col("count_variant") >= LEAST_ALONE),
+            (pl.col("overlap") == 0) & (pl.col("overlap_variant") == 0) & (pl.col("count") >= LEAST_ALONE)
         )
+        .select(SIGNATURE)
     )
+    kept = [own.join(quiet, on=SIGNATURE, how="semi", nulls_equal=True) for own in spans]
+    windows = tuple(
+        own.group_by(CELL).agg(pl.col("duration_ns").sum().alias("control_ns")).sort(CELL) for own in kept
+    )
+    by_rank = [
+        own.group_by(ALONE).agg(pl.col("duration_ns").mean().alias("mean"), pl.len().alias("count"))
+        for own in kept
+    ]
+    both = by_rank[0].join(by_rank[1], on=ALONE, how="inner", nulls_equal=True, suffix="_variant")
     weight = pl.min_horizontal("count", "count_variant")
-    ours, theirs = both.select((pl.col("mean") * weight).sum(), (pl.col("mean_variant") * weight).sum()).row(
-        0
+    sums = (
+        both.group_by("rank")
+        .agg(
+            (pl.col("mean") * weight).sum().alias("ours"),
+            (pl.col("mean_variant") * weight).sum().alias("theirs"),
+        )
+        .filter(pl.col("ours") > 0)
+        .sort("rank")
     )
-    if not both.height or not ours:
-        return None, (0.0, 0.0)
-    windows = [max(1, own.select("repeat", "rank", "step").n_unique()) for own in spans]
-    return theirs / ours, (ours / windows[0], theirs / windows[1])
+    if sums.is_empty():
+        return None, {}, (windows[0], windows[1])
+    ratios = {rank: theirs / ours for rank, ours, theirs in sums.iter_rows()}
+    return float(sums["theirs"].sum()) / float(sums["ours"].sum()), ratios, (windows[0], windows[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from abstep.compare.causes import contention_sentences, lateness_sentences, path_sentences
 from abstep.compare.comparison import Explanation
 from abstep.model import ExposedKind
 from abstep.units import pct_text, time_text
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 CHANGED = ("disappeared", "shrank", "grew", "appeared")
 SLOTS_NAMED = 3
+LONGER = 1.05
+MATTERS = 0.01
+NEGLIGIBLE = 0.0005  # of the step: left to the account table
 
 
 def explanation(comparison: Comparison) -> Explanation:
@@ -24,9 +28,22 @@ def explanation(comparison: Comparison) -> Explanation:
     explained = None
     if comparison.step_time.delta is not None and comparison.account:
         explained = comparison.step_time.delta - unassigned
+    if comparison.no_communication:
+        sentences: list[str] = [
+            "No communication was found in the traces, so nothing is exposed or overlapped."
+        ]
+    else:
+        sentences = [
+            *_contradictions(comparison),
+            *_slots(comparison, named),
+            *lateness_sentences(comparison),
+            *contention_sentences(comparison),
+            *_accounted(comparison),
+            *path_sentences(comparison),
+        ]
     return Explanation(
         headline(comparison),
-        (*_contradictions(comparison), *_slots(named), *_rest(comparison, named)),
+        tuple(dict.fromkeys(sentences)),
         explained,
         unassigned if comparison.account else None,
     )
@@ -41,13 +58,11 @@ def headline(comparison: Comparison) -> str:
     change = f"{time_text(delta.delta, sign=True)} ({pct_text(delta.delta_pct, sign=True)})"
     if comparison.comparability.status == "not_comparable":
         failed = [check.id for check in comparison.comparability.checks if check.status == "fail"]
-        return (
-            f"The runs are not comparable ({', '.join(failed)} differ), so no verdict: the step took {span}."
-        )
+        return f"The runs are not comparable ({', '.join(failed)}), so no verdict: the step took {span}."
     if delta.verdict == "too_few":
+        windows = f"{comparison.base.windows_used} and {comparison.variant.windows_used}"
         return (
-            f"Too few step windows for a verdict ({delta.n_base} and {delta.n_variant}); described only: the step "
-            f"took {span}, {change}."
+            f"Too few step windows for a verdict ({windows}); described only: the step took {span}, {change}."
         )
     if delta.verdict in ("faster", "slower"):
         return f"The step is {delta.verdict}: {span}, {change}."
@@ -61,41 +76,133 @@ def _contradictions(comparison: Comparison) -> Iterator[str]:
         if note.id in ("overlap_up_step_slower", "overlap_up_step_unmoved"):
             yield f"{note.message[0].upper()}{note.message[1:]}."
     verdict = comparison.step_time.verdict
-    if verdict in ("faster", "slower", "unchanged", "inconclusive"):
-        incidental = [
-            slot
-            for slot in comparison.intervals
-            if slot.kind == ExposedKind.INCIDENTAL and slot.delta.verdict in ("shrank", "disappeared")
-        ]
-        for slot in incidental[:1] if verdict != "faster" else []:
+    if verdict == "faster":
+        yield from _longer_yet_faster(comparison)
+    if verdict in ("slower", "unchanged", "inconclusive"):
+        yield from _hidden_for_nothing(comparison)
+
+
+def _longer_yet_faster(comparison: Comparison) -> Iterator[str]:
+    rows = {(row.side, row.collective, row.group, row.phase): row for row in comparison.collectives}
+    for ours in comparison.collectives:
+        theirs = rows.get(("variant", ours.collective, ours.group, ours.phase))
+        if (
+            ours.side != "base"
+            or theirs is None
+            or ours.duration <= 0
+            or theirs.duration < LONGER * ours.duration
+        ):
+            continue
+        if theirs.exposed < ours.exposed:
             yield (
-                f"{slot.label} {slot.delta.verdict} by {time_text(-(slot.delta.delta or 0.0))}, but that exposed "
-                "time was incidental: no compute waited for it, so hiding it could not shorten the step."
+                f"{ours.collective} of the {ours.phase} takes longer, {time_text(ours.duration)} to "
+                f"{time_text(theirs.duration)} a step, yet the step is faster: less of it is exposed, "
+                f"{time_text(ours.exposed)} to {time_text(theirs.exposed)}."
             )
 
 
-def _slots(named: list[SlotRow]) -> Iterator[str]:
+def _hidden_for_nothing(comparison: Comparison) -> Iterator[str]:
+    """Exposed time that shrank and changed nothing: it was incidental, or off the dependency path."""
+    shrank = [slot for slot in comparison.intervals if slot.delta.verdict in ("shrank", "disappeared")]
+    for slot in shrank:
+        if slot.kind == ExposedKind.INCIDENTAL:
+            yield (
+                f"Exposed {slot.label} {slot.delta.verdict} by {time_text(-(slot.delta.delta or 0.0))}, but it was "
+                "incidental: no compute waited for it, so hiding it could not shorten the step."
+            )
+            break
+    paths = {row.side: row for row in comparison.path}
+    before, after = paths.get("base"), paths.get("variant")
+    blocking = [slot for slot in shrank if slot.kind == ExposedKind.BLOCKING]
+    if not blocking or before is None or after is None or before.transport is None or after.transport is None:
+        return
+    gone = -sum(slot.delta.delta or 0.0 for slot in blocking)
+    if comparison.step_time.base and gone > MATTERS * comparison.step_time.base:
+        on_path = before.transport - after.transport
+        if on_path < gone / 2:
+            yield (
+                f"Blocking exposed time fell by {time_text(gone)}, but transport on the dependency path fell only by "
+                f"{time_text(on_path)}: the rest lay on ranks that were not on the path."
+            )
+
+
+def _slots(comparison: Comparison, named: list[SlotRow]) -> Iterator[str]:
     for slot in named[:SLOTS_NAMED]:
         delta = slot.delta
         yield (
             f"Exposed {slot.label} {delta.verdict}: {time_text(delta.base)} to {time_text(delta.variant)} a step "
-            f"({time_text(delta.delta, sign=True)})."
+            f"({time_text(delta.delta, sign=True)}){_split(comparison, slot)}."
         )
     if len(named) > SLOTS_NAMED:
         rest = sum(slot.delta.delta or 0.0 for slot in named[SLOTS_NAMED:])
         yield f"{len(named) - SLOTS_NAMED} more exposed slots changed by {time_text(rest, sign=True)} in all."
-
-
-def _rest(comparison: Comparison, named: list[SlotRow]) -> Iterator[str]:
-    if comparison.no_communication:
-        yield "No communication was found in the traces, so nothing is exposed or overlapped."
-        return
     if not named and comparison.comparability.status != "not_comparable" and comparison.intervals:
-        yield "No exposed communication interval is shown to have changed."
-    exposed = sum(row.delta for row in comparison.account if row.part == "exposed")
+        if comparison.step_time.verdict == "too_few":
+            yield from _described(comparison)
+        else:
+            yield "No exposed communication interval is shown to have changed."
+
+
+def _described(comparison: Comparison) -> Iterator[str]:
+    """With too few windows: the largest difference as a description, without a verdict word."""
+    largest = max(comparison.intervals, key=lambda slot: abs(slot.delta.delta or 0.0))
+    delta = largest.delta
+    yield (
+        f"Largest difference of exposed time: {largest.label}, {time_text(delta.base)} and {time_text(delta.variant)} "
+        f"a step ({time_text(delta.delta, sign=True)}){_split(comparison, largest)}; described, not tested."
+    )
+
+
+def _split(comparison: Comparison, slot: SlotRow) -> str:
+    """Say what a slot's change is made of: waiting for a late rank, or transport."""
+    split = (slot.base_peer_wait, slot.variant_peer_wait, slot.base_transport, slot.variant_transport)
+    if any(part is None for part in split):
+        return "; waiting for another rank and transport are not separated (ranks are missing)"
+    peer = (slot.variant_peer_wait or 0.0) - (slot.base_peer_wait or 0.0)
+    transport = (slot.variant_transport or 0.0) - (slot.base_transport or 0.0)
+    if slot.split_uncertain is not None and max(abs(peer), abs(transport)) < slot.split_uncertain:
+        return f"; its split is uncertain by {time_text(slot.split_uncertain)}"
+    parts = f"{time_text(peer, sign=True)} waiting for another rank and {time_text(transport, sign=True)} transport"
+    said = f", of it {parts}"
+    if transport > 0 and not _own_transport_grew(comparison, slot, transport):
+        said += " (the collective's own transport did not grow: not the network)"
+    return said
+
+
+def _own_transport_grew(comparison: Comparison, slot: SlotRow, exposed: float) -> bool:
+    """Whether the slot's collectives themselves take longer to transport, not only stand exposed longer."""
+    rows = {
+        row.side: row.transport
+        for row in comparison.collectives
+        if (row.collective, row.group, row.phase) == (slot.collective, slot.group, slot.phase)
+    }
+    ours, theirs = rows.get("base"), rows.get("variant")
+    return ours is None or theirs is None or theirs - ours > exposed / 2
+
+
+def _accounted(comparison: Comparison) -> Iterator[str]:
     step = comparison.step_time.delta
-    if step is not None and comparison.account:
-        yield (
-            f"Of the step's change of {time_text(step, sign=True)}, exposed communication accounts for "
-            f"{time_text(exposed, sign=True)} and everything else for {time_text(step - exposed, sign=True)}."
-        )
+    if step is None or not comparison.account:
+        return
+    parts: dict[str, float] = {}
+    for row in comparison.account:
+        parts[PARTS[row.part]] = parts.get(PARTS[row.part], 0.0) + row.delta
+    least = NEGLIGIBLE * (comparison.step_time.base or 0.0)
+    shown = [name for name in dict.fromkeys(PARTS.values()) if abs(parts.get(name, 0.0)) > least]
+    said = ", ".join(f"{name} {time_text(parts[name], sign=True)}" for name in shown)
+    if said:
+        yield f"The step's change of {time_text(step, sign=True)} is made of: {said}."
+
+
+PARTS = {
+    "exposed": "exposed communication",
+    "contention": "contention",
+    "speed": "same work at another speed",
+    "added_work": "added and removed work",
+    "removed_work": "added and removed work",
+    "copy": "copies",
+    "idle_end_of_step": "idle",
+    "idle_host_late": "idle",
+    "idle_stream_wait": "idle",
+    "unassigned": "unassigned",
+}

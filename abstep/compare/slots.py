@@ -12,6 +12,7 @@ from abstep.model import ExposedKind
 if TYPE_CHECKING:
     from abstep.compare.sides import Weights
 
+MEAN_OF_MEDIANS = 1.2533  # a mean split over k instances is uncertain by this times one split / sqrt(k)
 SLOT_COLUMNS = ("phase", "group", "collective", "kind", "consumer")
 
 
@@ -72,21 +73,23 @@ def slot_table(sides: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
     ).sort("slot")
 
 
-def slot_splits(parts: pl.DataFrame, weights: Weights) -> dict[str, tuple[float | None, float | None]]:
-    """Return slot -> (peer wait, transport), means a window and rank; null where any part is unsplit."""
-    split = (
-        parts.join(weights.cells, on=CELL, how="inner")
-        .group_by("slot")
-        .agg(
-            *(
-                pl.when(pl.col(name).null_count() == 0)
-                .then((pl.col(name) * pl.col("weight")).sum())
-                .alias(name)
-                for name in ("peer_wait_ns", "transport_ns")
-            ),
-        )
+def slot_splits(
+    parts: pl.DataFrame, instances: pl.DataFrame, weights: Weights
+) -> dict[str, tuple[float | None, float | None, float | None]]:
+    """Return slot -> (peer wait, transport, uncertainty of these means), a window and rank; null where unsplit."""
+    known = parts.join(weights.cells, on=CELL, how="inner").join(
+        instances.select("row", "uncertain_ns"), on="row", how="left"
     )
-    return {slot: (peer, transport) for slot, peer, transport in split.iter_rows()}
+    split = known.group_by("slot").agg(
+        *(
+            pl.when(pl.col(name).null_count() == 0).then((pl.col(name) * pl.col("weight")).sum()).alias(name)
+            for name in ("peer_wait_ns", "transport_ns")
+        ),
+        (MEAN_OF_MEDIANS * pl.col("uncertain_ns").mean() / pl.col("row").n_unique().sqrt()).alias(
+            "uncertain"
+        ),
+    )
+    return {slot: (peer, transport, uncertain) for slot, peer, transport, uncertain in split.iter_rows()}
 
 
 def slot_label(collective: str, phase: str, consumer: str | None) -> str:

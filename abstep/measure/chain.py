@@ -25,7 +25,7 @@ class Chain:
     """The links of one rank trace. Positions are indexes into these arrays.
 
     Attributes:
-        repeat, rank: which trace.
+        repeat, rank, host_only: which trace.
         row, start, end: (n,) of its spans, by start.
         communication: (n,) is a collective.
         link: (n,) position of the span whose end it started after, -1 none.
@@ -42,6 +42,7 @@ class Chain:
 
     repeat: int
     rank: int
+    host_only: bool
     row: Int64
     start: Int64
     end: Int64
@@ -85,6 +86,7 @@ def chain(line: Timeline, needs: Dependencies, host_calls: pl.DataFrame) -> Chai
     return Chain(
         line.repeat,
         line.rank,
+        line.host_only,
         line.row,
         line.start,
         line.end,

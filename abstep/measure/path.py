@@ -193,7 +193,7 @@ class _Walk:
             head = int(own.by_stream[min(inside, high)])
         busy = int(own.busy_before[at] - own.busy_before[head]) + int(own.end[at] - own.start[at])
         self.add(own.rank, "compute", busy - max(0, floor - int(own.start[head])))
-        self.add(own.rank, "idle", int(own.end[at] - own.start[head]) - busy)
+        self.add(own.rank, "host" if own.host_only else "idle", int(own.end[at] - own.start[head]) - busy)
         return head
 
     def _before(self, number: int, at: int) -> int | None:
@@ -213,7 +213,9 @@ class _Walk:
             if before < 0:
                 self.add(own.rank, "idle", start - floor)
                 return None
-        self.add(own.rank, "idle", start - max(int(own.end[before]), floor))
+        # on the host a gap between operators is the host's own time
+        gap = "host" if own.host_only and not own.communication[before] else "idle"
+        self.add(own.rank, gap, start - max(int(own.end[before]), floor))
         return before if int(own.end[before]) > floor else None
 
 

@@ -1,0 +1,148 @@
+"""Sentences that name a cause: a late rank, contention, the dependency path. Causes are not invented."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from abstep.units import pct_text, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from abstep.compare.comparison import CollectiveRow, Comparison, ContentionRow
+
+MATTERS = 0.01  # of the step: less is not worth a sentence
+PAIRS_NAMED = 2
+CONTROL = 0.01
+DOING = {
+    "compute": "its own compute ends later",
+    "host": "its host launches later (data loading, Python, or another process)",
+    "queue": "its stream still carries another collective",
+}
+
+
+def lateness_sentences(comparison: Comparison) -> Iterator[str]:
+    """Name the rank others wait for on each side, how late it is and what it was doing instead."""
+    for side in ("base", "variant"):
+        rows = [row for row in comparison.collectives if row.side == side and row.late_called]
+        if not rows:
+            continue
+        row = max(rows, key=lambda row: (row.peer_wait or 0.0, row.collective))
+        step = comparison.step_time.base if side == "base" else comparison.step_time.variant
+        if not step or (row.peer_wait or 0.0) < MATTERS * step:
+            continue
+        yield _late(side, row)
+    yield from _what_waited(comparison)
+
+
+def _late(side: str, row: CollectiveRow) -> str:
+    doing = DOING.get(row.late_reason or "", "why is not recorded")
+    return (
+        f"In the {side}, rank {row.late_rank} arrives last in {pct_text(100 * (row.late_share or 0.0), sign=False)} of "
+        f"{row.collective} instances of the {row.phase}, by {time_text(row.late_lead)} (median), because {doing}: the "
+        f"other ranks wait for it, {time_text(row.peer_wait)} a step (mean over ranks)."
+    )
+
+
+def _what_waited(comparison: Comparison) -> Iterator[str]:
+    """Say whether waiting for another rank or transport changed, summed over all collectives."""
+    sums: dict[tuple[str, str], float | None] = {}
+    for name in ("peer_wait", "transport"):
+        for side in ("base", "variant"):
+            values = [getattr(row, name) for row in comparison.collectives if row.side == side]
+            sums[side, name] = None if not values or any(value is None for value in values) else sum(values)
+    ours, theirs = sums["base", "peer_wait"], sums["variant", "peer_wait"]
+    before, after = sums["base", "transport"], sums["variant", "transport"]
+    step = comparison.step_time.base
+    if ours is None or theirs is None or before is None or after is None or not step:
+        return
+    waited, moved = theirs - ours, after - before
+    if max(abs(waited), abs(moved)) < MATTERS * step:
+        return
+    if abs(waited) >= abs(moved):
+        what = (
+            "waiting for a late rank, not transport, is what changed"
+            if abs(moved) < abs(waited) / 2
+            else "both changed"
+        )
+    else:
+        what = (
+            "transport, not waiting for a late rank, is what changed"
+            if abs(waited) < abs(moved) / 2
+            else "both changed"
+        )
+    yield (
+        f"Over all collectives, waiting for another rank went from {time_text(ours)} to {time_text(theirs)} a step and "
+        f"transport from {time_text(before)} to {time_text(after)}: {what}."
+    )
+
+
+def contention_sentences(comparison: Comparison) -> Iterator[str]:
+    """Name the pairs whose contention changed, or a slowdown that also hits what overlaps nothing."""
+    changed = [
+        row
+        for row in comparison.contention
+        if row.delta.verdict in ("grew", "appeared", "shrank", "disappeared")
+    ]
+    total = sum(row.delta.delta or 0.0 for row in comparison.contention)
+    step = comparison.step_time.base or 0.0
+    if changed or (step and abs(total) > MATTERS * step):
+        word = "grew" if total > 0 else "fell"
+        named = "; ".join(_pair(row) for row in changed[:PAIRS_NAMED])
+        yield (
+            f"Contention {word} by {time_text(abs(total))} a step: compute ran longer beside collectives than alone"
+            + (f" ({named})." if named else "; no pair of it is shown to have changed.")
+        )
+    yield from _control_sentences(comparison)
+
+
+def _control_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say whether compute that overlaps nothing slowed too: everywhere, or on one rank."""
+    control = comparison.control
+    if control is None or control.delta.verdict not in ("grew", "shrank") or abs(control.ratio - 1) < CONTROL:
+        return
+    way = "longer" if control.ratio > 1 else "shorter"
+    others = sorted(control.by_rank.items(), key=lambda item: abs(item[1] - 1))
+    if len(others) > 1 and abs(others[-2][1] - 1) < CONTROL:
+        rank, ratio = others[-1]
+        yield (
+            f"On rank {rank} alone, compute that overlaps no collective took "
+            f"{pct_text(100 * abs(ratio - 1), sign=False)} {way}: that rank's speed, not contention."
+        )
+        return
+    what = "slowdown" if control.ratio > 1 else "speed-up"
+    yield (
+        f"Compute that overlaps no collective in either run took {pct_text(100 * abs(control.ratio - 1), sign=False)} "
+        f"{way}: a global {what} (clock, power, another process), counted as speed, not as contention."
+    )
+
+
+def _pair(row: ContentionRow) -> str:
+    stretch = "" if row.variant_stretch is None else f", {row.variant_stretch:.2f} times its alone duration"
+    return f"{row.compute} beside {row.slot} {time_text(row.delta.delta, sign=True)}{stretch}"
+
+
+def path_sentences(comparison: Comparison) -> Iterator[str]:
+    """Set the dependency path's change beside the account's, and say so where they disagree."""
+    paths = {row.side: row for row in comparison.path}
+    before, after = paths.get("base"), paths.get("variant")
+    step = comparison.step_time.base
+    if before is None or after is None or before.compute is None or after.compute is None or not step:
+        return
+    changes = {
+        kind: (getattr(after, kind) or 0.0) - (getattr(before, kind) or 0.0)
+        for kind in ("compute", "transport", "host", "idle")
+    }
+    if max(abs(change) for change in changes.values()) < MATTERS * step:
+        return
+    said = ", ".join(f"{kind} {time_text(change, sign=True)}" for kind, change in changes.items())
+    yield f"On the dependency path: {said}."
+    exposed = sum(row.delta for row in comparison.account if row.part == "exposed")
+    transport = changes["transport"]
+    apart = abs(exposed - transport)
+    if apart > max(MATTERS * step, abs(exposed) / 2):
+        yield (
+            f"Account and path disagree by {time_text(apart)}: exposed communication changed by "
+            f"{time_text(exposed, sign=True)} over all ranks, transport on the path by "
+            f"{time_text(transport, sign=True)}; the rest is waiting, or lies on ranks that were not on the path."
+        )
