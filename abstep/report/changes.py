@@ -8,6 +8,7 @@ from abstep.report import rows, wording
 from abstep.report.markup import fold, plain, table
 from abstep.units import (
     ABSENT,
+    delta_text,
     glyph,
     n_text,
     pair_text,
@@ -144,6 +145,11 @@ def _consumer(row: SlotRow) -> str:
     return f"{name} (inferred)" if row.inferred else name
 
 
+def uncertain(figure: str, by: float | None) -> str:
+    """Return a printed split of peer wait and transport with how far the clocks leave it open (SEMANTICS 4)."""
+    return f"{figure} ± {time_text(by)}" if by and figure != ABSENT else figure
+
+
 def _wider(row: SlotRow) -> str:
     low, high = row.delta.fcr_low, row.delta.fcr_high
     unit = same_unit((low, high))
@@ -160,8 +166,8 @@ def _made_of(found: Sequence[SlotRow]) -> list[str]:
         (
             plain(row.label, width=NAME), f"{plain(row.collective)}, {plain(row.group, width=NAME)}",
             _consumer(row), *([_wider(row)] if wider else []),
-            pair_text(row.base_peer_wait, row.variant_peer_wait),
-            pair_text(row.base_transport, row.variant_transport),
+            uncertain(pair_text(row.base_peer_wait, row.variant_peer_wait), row.split_uncertain),
+            uncertain(pair_text(row.base_transport, row.variant_transport), row.split_uncertain),
             pair_text(row.base_independent, row.variant_independent), "yes" if row.matched else "no",
         )
         for row in found
@@ -183,6 +189,10 @@ def contention(comparison: Comparison) -> list[str]:
     found = rows.pairs(comparison, PAIRS_SHOWN)
     total = time_text(rows.together(comparison.contention), sign=True)
     lines = [f"Growth of all {len(comparison.contention)} pairs together: {total} a step.", ""]
+    if comparison.control is not None:
+        control = delta_text(rows.shown(comparison, comparison.control.delta))
+        ratio = ratio_text(comparison.control.ratio)
+        lines += [f"Compute that overlaps no collective in either run: {ratio} as long, {control}.", ""]
     lines += _contention_table(comparison, found.told)
     if found.rest:
         count = f"{len(found.rest)} other pair{'' if len(found.rest) == 1 else 's'}"

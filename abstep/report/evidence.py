@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from abstep.report import rows, wording
-from abstep.report.changes import MOST_ROWS, NAME, left_out
+from abstep.report.changes import MOST_ROWS, NAME, left_out, uncertain
 from abstep.report.markup import fold, plain, table
 from abstep.units import (
     ABSENT,
@@ -38,18 +38,21 @@ def collectives(comparison: Comparison) -> list[str]:
     sides: dict[tuple[str, str, str], dict[str, CollectiveRow]] = {}
     for row in comparison.collectives:
         sides.setdefault((row.collective, row.group, row.phase), {})[row.side] = row
-    order = sorted(sides.items(), key=lambda item: (-max(r.duration for r in item[1].values()), item[0]))[
-        :MOST_ROWS
-    ]
+    order = sorted(sides.items(), key=lambda item: (-max(r.duration for r in item[1].values()), item[0]))
     isolated = _isolated(comparison)
     durations = ("duration", "exposed", "hidden", *(["isolated"] * isolated))
     amounts, times = [], []
-    for (collective, group, phase), found in order:
+    for (collective, group, phase), found in order[:MOST_ROWS]:
         name = f"{plain(collective)}, {plain(phase)}, {plain(group, width=NAME)}"
         measured = [_pair(found, key) for key in durations]
         counts = [_both(found, "count", count_text), _both(found, "bytes", bytes_text)]
         amounts.append((name, *counts, *measured, _both(found, "busbw_gb_s", rate_text)))
-        parts = [_pair(found, key) for key in ("queue", "peer_wait", "transport", "slack", "independent")]
+        unsure = max((row.split_uncertain or 0.0 for row in found.values()), default=0.0)
+        parts = [
+            _pair(found, "queue"),
+            *(uncertain(_pair(found, k), unsure) for k in ("peer_wait", "transport")),
+        ]
+        parts += [_pair(found, "slack"), _pair(found, "independent")]
         late = [_late(found.get(side)) for side in ("base", "variant")]
         times.append((name, *parts, late[0] if late[0] == late[1] else " → ".join(late)))
     heads = ["Collective", "Count", "Bytes", "Duration", "Exposed", "Hidden", *(["Isolated"] * isolated)]
@@ -67,8 +70,11 @@ def _isolated(comparison: Comparison) -> bool:
 def _late(row: CollectiveRow | None) -> str:
     if row is None or row.late_rank is None:
         return ABSENT
+    if not row.late_called:
+        return "no rank regularly"
+    lead = "" if row.late_lead is None else f", by {time_text(row.late_lead)}"
     why = f", {plain(row.late_reason)}" if row.late_reason else ""
-    return f"rank {row.late_rank} ({share_text(row.late_share)}{why})"
+    return f"rank {row.late_rank} ({share_text(row.late_share)}{lead}{why})"
 
 
 def _pair(found: Mapping[str, object], key: str) -> str:

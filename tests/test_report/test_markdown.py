@@ -17,7 +17,7 @@ from abstep.report.markup import BREAK, fenced, plain, table
 from abstep.report.result import result
 from abstep.units import name_text
 
-from . import sample
+from . import odd, sample
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -69,9 +69,9 @@ def table_with(text: str, *heads: str) -> list[list[str]]:
     return next(t[1:] for t in tables(text) if t[0][: len(heads)] == list(heads))
 
 
-@pytest.mark.parametrize("name", sample.VARIANTS)
+@pytest.mark.parametrize("name", odd.VARIANTS)
 def test_every_table_is_whole(name: str) -> None:
-    text = markdown(sample.VARIANTS[name](), command=COMMAND)
+    text = markdown(odd.VARIANTS[name](), command=COMMAND)
     rows = [line for line in text.split("\n") if line.startswith("|")]
     assert rows
     assert sum(len(t) for t in tables(text)) + len(tables(text)) == len(rows)
@@ -130,7 +130,7 @@ def test_tables_add_up_as_printed() -> None:
 
 
 def test_no_verdict_when_not_comparable() -> None:
-    text = markdown(sample.not_comparable(), command=COMMAND).split("## Terms")[0]
+    text = markdown(odd.not_comparable(), command=COMMAND).split("## Terms")[0]
     told = re.sub(r"^## .*$", "", text, flags=re.MULTILINE)
     assert not re.search(r"\b(faster|slower|disappeared|shrank|grew|appeared|unchanged|inconclusive)\b", told)
     assert "interval" not in told
@@ -139,14 +139,29 @@ def test_no_verdict_when_not_comparable() -> None:
 
 
 def test_no_communication_is_one_sentence() -> None:
-    text = markdown(sample.no_communication(), command=COMMAND)
+    text = markdown(odd.no_communication(), command=COMMAND)
     assert text.count("No communication was found") == 1
     assert "## Contention" not in text
     assert "## Collectives" not in text
 
 
+def test_a_rank_is_called_late_only_where_it_is() -> None:
+    text = markdown(sample.comparison(), command=COMMAND)
+    row = table_with(text, "Collective", "Queue")[0]
+    assert row[-1] == "rank 1 (71.0 %, by 1.20 ms, compute) → no rank regularly"
+    assert row[2] == "3.70 → 3.70 ms ± 30.0 us"
+    assert row[1] == "120 → 120 us"
+
+
+def test_control_stands_beside_contention() -> None:
+    text = markdown(sample.comparison(), command=COMMAND)
+    line = "Compute that overlaps no collective in either run: 1.00x as long, ~ +27"
+    assert line in text
+    assert "inconclusive" not in markdown(odd.not_comparable(), command=COMMAND).split("## Terms")[0]
+
+
 def test_unsplit_is_not_called_network() -> None:
-    text = markdown(sample.unknown(), command=COMMAND)
+    text = markdown(odd.unknown(), command=COMMAND)
     assert "none of these times may be read as network time" in text
     assert "network" not in markdown(sample.comparison(), command=COMMAND)
 
@@ -176,9 +191,9 @@ def test_figures_are_linked_only_when_asked() -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_names_build_nothing(attack: str) -> None:
-    plainly = structure(markdown(sample.hostile("x"), command=COMMAND))
+    plainly = structure(markdown(odd.hostile("x"), command=COMMAND))
     for text in (f"{attack}x", f"x{attack}", f"x {attack} x"):
-        assert structure(markdown(sample.hostile(text), command=COMMAND)) == plainly, text
+        assert structure(markdown(odd.hostile(text), command=COMMAND)) == plainly, text
 
 
 @settings(max_examples=400, deadline=None)

@@ -12,7 +12,7 @@ import pytest
 from abstep.compare.comparison import Comparison, Dropped
 from abstep.report.result import dumps, result
 
-from . import sample
+from . import odd, sample
 
 NUMBER = (int, float)
 MAYBE = (int, float, type(None))
@@ -112,9 +112,9 @@ def blend(value: Any, number: float) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", sample.VARIANTS)
+@pytest.mark.parametrize("name", odd.VARIANTS)
 def test_every_key_is_there_with_its_type(name: str) -> None:
-    matches(json.loads(dumps(sample.VARIANTS[name]())), SCHEMA, name)
+    matches(json.loads(dumps(odd.VARIANTS[name]())), SCHEMA, name)
 
 
 def test_figures_are_the_comparisons_in_microseconds() -> None:
@@ -146,7 +146,7 @@ def test_parts_add_up() -> None:
 
 
 def test_unknown_is_null_and_never_nan() -> None:
-    found = result(sample.unknown())
+    found = result(odd.unknown())
     assert found["step_time"]["delta_us"] is None
     assert found["intervals"][0]["base_transport_us"] is None
     for number in (math.nan, math.inf, -math.inf):
@@ -180,7 +180,7 @@ def test_order_of_what_has_none_does_not_matter() -> None:
 
 
 def test_bytes_are_plain_ascii() -> None:
-    text = dumps(sample.hostile("\x1b]0;x\x07\u202e \u2028\ud800"))
+    text = dumps(odd.hostile("\x1b]0;x\x07\u202e \u2028\ud800"))
     assert text.isascii()
     assert not any(c < " " for c in text if c != "\n")
     assert text.endswith("}\n")

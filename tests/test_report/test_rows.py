@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from abstep.compare.comparison import AccountRow, Dropped
 from abstep.report import rows
 
-from . import sample
+from . import odd, sample
 
 MS = sample.MS
 
@@ -82,7 +82,7 @@ def test_categories_add_up_in_every_column() -> None:
     for column in (found.base, found.variant, found.delta):
         assert sum(column.rows) == column.total
     assert found.base.unit.steps(found.base.total) == "48.20"
-    assert rows.categories(sample.unknown()) is None
+    assert rows.categories(odd.unknown()) is None
 
 
 def test_categories_come_in_the_definitions_order() -> None:

@@ -14,7 +14,7 @@ from abstep.report.text import runs_table, summary
 from abstep.store.store import RunRow
 from abstep.units import cells, name_text
 
-from . import sample
+from . import odd, sample
 
 NUMBER = r"[+-]?\d+(?:\.\d+)?"
 INTERVAL = rf"(?:\[({NUMBER}), ({NUMBER})\] )?"
@@ -35,11 +35,11 @@ def test_golden() -> None:
     assert summary(sample.comparison()) == GOLDEN.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sample.VARIANTS)
+@pytest.mark.parametrize("name", odd.VARIANTS)
 @pytest.mark.parametrize("width", [40, 60, 80, 132])
 @pytest.mark.parametrize("unicode", [True, False])
 def test_every_line_fits(name: str, width: int, unicode: bool) -> None:
-    text = summary(sample.VARIANTS[name](), width=width, unicode=unicode)
+    text = summary(odd.VARIANTS[name](), width=width, unicode=unicode)
     assert [line for line in text.split("\n") if cells(line) > max(width, 60)] == []
     assert unicode or text.isascii()
     assert "\x1b" not in text
@@ -105,7 +105,7 @@ def test_categories_add_up_as_printed() -> None:
 
 
 def test_no_verdict_anywhere_when_not_comparable() -> None:
-    text = summary(sample.not_comparable())
+    text = summary(odd.not_comparable())
     assert not re.search(rf"\b({'|'.join(WORDS)})\b", text)
     assert {found[6] for found in DELTA.finditer(text)} == {""}
     assert "[" not in text
@@ -114,14 +114,14 @@ def test_no_verdict_anywhere_when_not_comparable() -> None:
 
 
 def test_too_few_is_description() -> None:
-    text = summary(sample.too_few())
+    text = summary(odd.too_few())
     assert "n=3/4 too few" in text
     assert "[" not in text
     assert not re.search(rf"\b({'|'.join(WORDS)})\b", text)
 
 
 def test_no_communication_is_a_sentence() -> None:
-    text = summary(sample.no_communication())
+    text = summary(odd.no_communication())
     assert "No communication was found in these traces" in text.replace("\n  ", " ")
     assert "Contention" not in text
     assert "Overlap:" not in text
@@ -132,7 +132,7 @@ def test_only_what_does_not_pass_is_listed() -> None:
     assert "software: torch 2.7.1 | torch 2.8.0" in part
     assert "world_size" not in part
     assert "collective_order" not in part
-    faulty = summary(sample.hostile("x"))
+    faulty = summary(odd.hostile("x"))
     assert "fault   complete_set, base: rank 0, step 3, x. x" in faulty
 
 
@@ -153,6 +153,6 @@ def test_the_list_of_runs_gives_whole_safe_names(tmp_path: Path) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=60), st.booleans())
 def test_no_name_reaches_the_terminal_as_a_control(text: str, unicode: bool) -> None:
-    printed = summary(sample.hostile(text + "\x1b[2J\x9b\r\u202e"), unicode=unicode)
+    printed = summary(odd.hostile(text + "\x1b[2J\x9b\r\u202e"), unicode=unicode)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\ud800-\udfff]", printed)
     assert all(cells(line) <= 80 for line in printed.split("\n"))

@@ -10,7 +10,7 @@ import pytest
 from abstep.compare.comparison import Comparison, Explanation
 from abstep.report import wording
 
-from . import sample
+from . import odd, sample
 
 MS = sample.MS
 
@@ -35,10 +35,10 @@ def test_the_headline_is_the_verdict_where_there_is_one() -> None:
 
 
 def test_no_verdict_names_the_failed_checks() -> None:
-    c = replace(sample.not_comparable(), explanation=Explanation("", (), None, None))
+    c = replace(odd.not_comparable(), explanation=Explanation("", (), None, None))
     said = wording.verdict_sentence(c)
     assert said.startswith("No verdict: the runs are not comparable (world_size).")
-    assert wording.verdict_sentence(sample.unknown()) == "No verdict: no windows can be compared."
+    assert wording.verdict_sentence(odd.unknown()) == "No verdict: no windows can be compared."
 
 
 def test_inconclusive_is_never_told_as_unchanged_and_says_what_would_decide() -> None:
@@ -58,7 +58,7 @@ def test_what_was_not_tested_has_no_power(verdict: str | None) -> None:
 def test_what_n_counts() -> None:
     assert wording.counted(sample.comparison(unit="repeat"), 1) == "1 repeat"
     assert "n counts repeats a side" in wording.statistics_sentences(sample.comparison(unit="repeat"))[0]
-    assert "Intervals" not in wording.statistics_sentences(sample.not_comparable())[0]
+    assert "Intervals" not in wording.statistics_sentences(odd.not_comparable())[0]
     options = {"alpha": 0.1, "min_effect_pct": 1.0, "warmup": 3}
     assert wording.level(sample.comparison(options=options)) == "90 %"
 
@@ -79,9 +79,9 @@ def test_windows_name_reasons() -> None:
 
 
 def test_next_steps_fit_the_case() -> None:
-    assert "same work" in wording.next_steps(sample.not_comparable())[0]
-    assert "at least 5 windows" in wording.next_steps(sample.too_few())[0]
-    assert any("Trace every rank" in step for step in wording.next_steps(sample.unknown()))
+    assert "same work" in wording.next_steps(odd.not_comparable())[0]
+    assert "at least 5 windows" in wording.next_steps(odd.too_few())[0]
+    assert any("Trace every rank" in step for step in wording.next_steps(odd.unknown()))
     two = replace(
         sample.comparison(), base=sample.side("base", repeats=2), variant=sample.side("variant", repeats=2)
     )
