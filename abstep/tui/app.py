@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from textual.message import Message
 
     from abstep.compare.comparison import Comparison
-    from abstep.tui.background import ShowsEarly
+    from abstep.tui.background import Reporter
     from abstep.tui.session import Export
 
-    Loader: TypeAlias = Callable[[ShowsEarly], Comparison]
+    Loader: TypeAlias = Callable[[Reporter], Comparison]
 
 
 class Stage(Screen[None], inherit_bindings=False):
@@ -97,9 +97,13 @@ class Screens(App[int], inherit_bindings=False):
         self.session.typed(message.key, message.character)
         self._canvas.draw()
 
+    def on_canvas_wheel(self, message: Canvas.Wheel) -> None:
+        """Move by the mouse's wheel."""
+        self.action_do(message.action)
+
     def on_read(self, message: Read) -> None:
-        """Show a file's progress."""
-        self.session.loading.read(message.file, message.done, message.total)
+        """Show how far reading is."""
+        self.session.loading.read(message.progress)
         if self.session.gallery is None:
             self._canvas.draw()
 

@@ -7,6 +7,7 @@ read would look at a dead terminal. This thread is left behind, and a read that 
 from __future__ import annotations
 
 import threading
+import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from abstep.compare.comparison import Comparison
 
+APART_S = 0.1
+
 
 class Cancelled(AbstepError):  # noqa: N818  (not a fault: the user asked for it)
     """Reading was stopped by the user."""
@@ -28,29 +31,45 @@ class Cancelled(AbstepError):  # noqa: N818  (not a fault: the user asked for it
 
 
 class Progress(Protocol):
-    """What a loader reports while it reads; may be called from any thread. Raises `Cancelled` when it should stop."""
+    """How far reading is; the store's `Progress` is one."""
 
-    def __call__(self, file: str, done: float, total: float | None = None) -> None:
-        """Say how much of a file (or other piece of work) is done; `total` None: not known."""
-        ...
+    @property
+    def file(self) -> str:
+        """Return the file being read."""
+
+    @property
+    def bytes_done(self) -> int:
+        """Return how much of all files is read."""
+
+    @property
+    def bytes_total(self) -> int:
+        """Return the size of all files."""
+
+    @property
+    def files_done(self) -> int:
+        """Return how many files are read."""
+
+    @property
+    def files_total(self) -> int:
+        """Return how many files there are."""
 
 
-class ShowsEarly(Progress, Protocol):
-    """A progress that can also show a comparison that is not finished yet."""
+class Reporter(Protocol):
+    """What a loader calls while it reads. Both raise `Cancelled` when it should stop."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Say how far reading is."""
 
     def show(self, comparison: Comparison) -> None:
-        """Show what is known so far."""
-        ...
+        """Show what is known so far, before all is read."""
 
 
 class Read(Message):
-    """Progress of one file."""
+    """How far reading is."""
 
-    def __init__(self, file: str, done: float, total: float | None) -> None:
+    def __init__(self, progress: Progress) -> None:
         super().__init__()
-        self.file = file
-        self.done = done
-        self.total = total
+        self.progress = progress
 
 
 class Loaded(Message):
@@ -80,8 +99,10 @@ class Background:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
+        self._file = ""
+        self._said = 0.0
 
-    def load(self, loader: Callable[[ShowsEarly], Comparison]) -> None:
+    def load(self, loader: Callable[[Reporter], Comparison]) -> None:
         """Read a comparison, saying how far it is."""
         self._start(lambda: self._load(loader))
 
@@ -98,11 +119,15 @@ class Background:
 
     # What a loader calls.
 
-    def __call__(self, file: str, done: float, total: float | None = None) -> None:
-        """Post the progress of one file."""
+    def __call__(self, progress: Progress) -> None:
+        """Post how far reading is, ten times a second at most for one file."""
         if self._stopped.is_set():
             raise Cancelled
-        self._post(Read(file, done, total))
+        now = time.monotonic()
+        whole = progress.bytes_done >= progress.bytes_total
+        if whole or progress.file != self._file or now - self._said >= APART_S:
+            self._file, self._said = progress.file, now
+            self._post(Read(progress))
 
     def show(self, comparison: Comparison) -> None:
         """Post a comparison that is not finished yet."""
@@ -123,7 +148,7 @@ class Background:
                 return
             job()
 
-    def _load(self, loader: Callable[[ShowsEarly], Comparison]) -> None:
+    def _load(self, loader: Callable[[Reporter], Comparison]) -> None:
         try:
             found = loader(self)
         except Exception as error:  # noqa: BLE001  (the app ends with it, on its own thread)

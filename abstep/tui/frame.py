@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from abstep import units
 from abstep.tui import keys, nav
 from abstep.tui.look import role_of
-from abstep.tui.widgets.lines import BLANK, Line, Span, fit, line, spread
+from abstep.tui.widgets.lines import BLANK, Line, Span, cells, fit, line, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,10 +56,10 @@ def header(titles: Sequence[str], delta: Delta | None, width: int, look: Look) -
     figure: Span = ("", "")
     if delta is not None:
         text = units.delta_text(delta, ascii=look.ascii)
-        if units.cells(text) > width - 8:
+        if cells(text) > width - 8:
             text = f"{units.glyph(delta.verdict, ascii=look.ascii)} {units.time_text(delta.delta, sign=True)}"
         figure = (f"{text} ", role_of(delta.verdict))
-    room = width - units.cells(figure[0]) - 2
+    room = width - cells(figure[0]) - 2
     named = [units.name_text(title, ascii=look.ascii) for title in titles]
     way = nav.crumbs(named, room, separator=look.glyphs.crumb, more=look.glyphs.more)
     above, _, here = way.rpartition(f" {look.glyphs.crumb} ")

@@ -27,7 +27,7 @@ class Ink(NamedTuple):
 
     full: tuple[int, int, int]
     of_256: int
-    of_16: int
+    of_16: int | None
 
     def codes(self, depth: Depth) -> str:
         """Return the terminal's codes for text in this colour; "" without colours."""
@@ -37,21 +37,22 @@ class Ink(NamedTuple):
         if depth == "256":
             return f"38;5;{self.of_256}"
         if depth == "16":
-            return str(self.of_16 + (30 if self.of_16 < 8 else 82))
+            return "" if self.of_16 is None else str(self.of_16 + (30 if self.of_16 < 8 else 82))
         return ""
 
     def name(self, depth: Depth) -> str | None:
         """Return this colour's name in rich's words; None without colours."""
         if depth == "full":
             return f"rgb({self.full[0]},{self.full[1]},{self.full[2]})"
-        return None if depth == "none" else f"color({self.of_256 if depth == '256' else self.of_16})"
+        number = {"256": self.of_256, "16": self.of_16}.get(depth)
+        return None if number is None else f"color({number})"
 
 
 VERMILLION = Ink((213, 94, 0), 166, 9)
 SKY_BLUE = Ink((86, 180, 233), 74, 12)
 DEEP_BLUE = Ink((0, 114, 178), 25, 4)  # sky blue for a light background
 PURPLE = Ink((204, 121, 167), 175, 5)
-GREY = Ink((138, 138, 138), 245, 8)
+GREY = Ink((138, 138, 138), 245, None)  # of 16, none is grey on every background
 
 _ROLES: dict[str, tuple[str, Ink | None]] = {
     "": ("", None),
@@ -63,7 +64,7 @@ _ROLES: dict[str, tuple[str, Ink | None]] = {
     "cursor": ("7", None),
     "worse": ("", VERMILLION),
     "better": ("", SKY_BLUE),
-    "compute": ("", None),
+    "compute": ("", GREY),
     "communication": ("", PURPLE),
     "copy": ("2", None),
     "exposed": ("", None),
@@ -91,7 +92,6 @@ class Glyphs(NamedTuple):
     left_end: str
     right_end: str
     waits: str
-    moves: str
     tick: str
     ready: str
     consumer: str
@@ -103,12 +103,12 @@ class Glyphs(NamedTuple):
 
 _UNICODE = Glyphs(
     crumb="›", more="…", cursor="▶", up="▴", down="▾", bar=tuple("▁▂▃▄▅▆▇█"), hatch=tuple("░▒▓"),
-    rule="─", left_end="├", right_end="┤", waits="╌", moves="━", tick="┬", ready="│", consumer="▷",
+    rule="─", left_end="├", right_end="┤", waits="╌", tick="┬", ready="│", consumer="▷",
     last="◀ last", arrow="→", waits_for="←", pipe="│",
 )  # fmt: skip
 _PLAIN = Glyphs(
     crumb=">", more="...", cursor=">", up="^", down="v", bar=tuple(".:+#"), hatch=tuple("'~%"),
-    rule="-", left_end="[", right_end="]", waits="~", moves="=", tick="+", ready="|", consumer=">",
+    rule="-", left_end="[", right_end="]", waits="~", tick="+", ready="|", consumer=">",
     last="< last", arrow="->", waits_for="<-", pipe="|",
 )  # fmt: skip
 

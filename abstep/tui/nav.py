@@ -162,4 +162,6 @@ def crumbs(titles: Sequence[str], width: int, *, separator: str, more: str) -> s
         text = between.join([kept[0], more, *kept[1:]])
     if units.cells(text) <= width:
         return text
-    return units.name_text(kept[-1], width=width, ascii=more == "...")
+    above = f"{more}{between}" if len(titles) > 1 else ""
+    here = units.name_text(kept[-1], width=max(width - units.cells(above), 1), ascii=more == "...")
+    return above + here

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import select
 import signal
 import sys
 import tempfile
 import termios
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, cast
 
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
 if TYPE_CHECKING:
@@ -27,6 +30,10 @@ LEAVE = (
     "\x1b[?1049l\x1b[?25h"  # the main screen, with its cursor
 )
 """What gives any terminal back."""
+
+IDLE_S = 0.1
+AFTER_KEY_S = 0.03
+"""How long to wait for more bytes: when nothing was typed, and just after something was."""
 
 LONGEST_COPY = 74_000
 """Bytes of text that terminals take through OSC 52."""
@@ -67,6 +74,7 @@ class Terminal(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self.gate = _Gate(_output())
         self._file = cast("Any", self.gate)
+        self.given_back = False
         Terminal.current = self
 
     @classmethod
@@ -76,6 +84,40 @@ class Terminal(LinuxDriver):
             return False
         cls.current.write(codes)
         return True
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back, as textual does when it ends by itself."""
+        super().stop_application_mode()
+        self.given_back = True
+
+    def run_input_thread(self) -> None:
+        """Read keys until told to stop.
+
+        Textual's own loop tells a lone escape after 100 ms, and spins when the terminal is gone. This one waits
+        for `ESCDELAY`, and ends the process as a hang-up would.
+        """
+        parser = XTermParser(debug=False)
+        decode = getincrementaldecoder("utf-8")(errors="replace").decode
+        wait = IDLE_S
+        while not self.exit_event.is_set():
+            ready, _, _ = select.select([self.fileno], [], [], wait)
+            if ready:
+                data = self._read()
+                if not data:
+                    if not self.exit_event.is_set():
+                        os.kill(os.getpid(), signal.SIGHUP)
+                    return
+                for event in parser.feed(decode(data)):
+                    self.process_message(event)
+            for event in parser.tick():
+                self.process_message(event)
+            wait = AFTER_KEY_S if ready else IDLE_S
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.fileno, 4096)
+        except OSError:
+            return b""
 
     @property
     def in_use(self) -> bool:
@@ -108,7 +150,7 @@ def kept() -> Iterator[None]:
         modes = None
 
     def restore() -> None:
-        if Terminal.current is not None:
+        if Terminal.current is not None and not Terminal.current.given_back:
             Terminal.current.gate.shut = True
             with contextlib.suppress(OSError, ValueError):
                 os.write(Terminal.current.gate.fileno(), LEAVE.encode())

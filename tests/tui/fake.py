@@ -149,11 +149,23 @@ class FakeDetail:
         return pl.DataFrame(rows, schema=["kind", "name", "stream", "start_ns", "end_ns"], orient="row")
 
     def exposed(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
+        window = self.runs[side].windows[(repeat, step)]
+        last = {one.end: max(one.start.values()) for one in window.collectives}
         rows = [
-            (slot, kind, start, end, end - start, consumer)
-            for slot, kind, start, end, consumer in self.runs[side].windows[(repeat, step)].exposed[rank]
+            (slot, kind, start, end, end - start, consumer, wait, end - start - wait)
+            for slot, kind, start, end, consumer in window.exposed[rank]
+            for wait in (max(0, min(end, last.get(end, start)) - start),)
         ]
-        names = ["slot", "kind", "start_ns", "end_ns", "exposed_ns", "consumer"]
+        names = [
+            "slot",
+            "kind",
+            "start_ns",
+            "end_ns",
+            "exposed_ns",
+            "consumer",
+            "peer_wait_ns",
+            "transport_ns",
+        ]
         return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
 
     def windows(self) -> pl.DataFrame:
@@ -170,7 +182,7 @@ class FakeDetail:
             "step",
             "rank",
             "length_ns",
-            *(f"{name}_ns" for name in CATEGORIES),
+            *CATEGORIES,
             "reason",
         ]
         return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)

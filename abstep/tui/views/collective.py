@@ -26,7 +26,6 @@ class Member(NamedTuple):
     ready: float | None
     start: float
     end: float
-    last_arrival: float | None
     queue: float | None
     wait: float | None
     transport: float | None
@@ -34,11 +33,6 @@ class Member(NamedTuple):
     consumer_start: float | None
     slack: float | None
     exposed: float | None
-
-    @property
-    def is_last(self) -> bool:
-        """Return whether the others waited for this rank."""
-        return self.last_arrival is not None and self.start >= self.last_arrival
 
 
 class Instance(NamedTuple):
@@ -54,12 +48,19 @@ class Instance(NamedTuple):
         """Return the first rank's start."""
         return min(member.start for member in self.members)
 
+    @property
+    def last(self) -> Member | None:
+        """Return the rank the others waited for: the one that waited least."""
+        known = [member for member in self.members if member.wait is not None]
+        return min(known, key=lambda member: member.wait or 0.0) if len(known) > 1 else None
+
     def why_late(self) -> tuple[Member, float, str] | None:
         """Return the last rank, by how much it was behind the one before, and why; SEMANTICS 4, late_reason."""
-        last = next((member for member in self.members if member.is_last), None)
-        if last is None or len(self.members) < 2 or last.ready is None:
+        last = self.last
+        if last is None or last.ready is None:
             return None
-        lead = last.start - sorted(member.start for member in self.members)[-2]
+        waits = sorted(member.wait for member in self.members if member.wait is not None)
+        lead = waits[1] - waits[0]
         if last.start - last.ready > lead / 2:
             return last, lead, "queue"
         host = last.host_launch is not None and last.host_launch >= last.ready
@@ -70,7 +71,7 @@ def instances(detail: Detail, slot: str) -> list[Instance]:
     """Read the collectives booked to a slot, by side and window."""
     frame = detail.slot_instances(slot)
     columns = (
-        "rank host_launch_ns first_valid_launch_ns start_ns end_ns last_arrival_ns queue_ns peer_wait_ns "
+        "rank host_launch_ns first_valid_launch_ns start_ns end_ns queue_ns peer_wait_ns "
         "transport_ns consumer consumer_start_ns slack_ns exposed_ns"
     )
     frame = frame.drop_nulls(["start_ns", "end_ns"]).sort("side", "repeat", "step", "instance", "rank")
@@ -168,10 +169,7 @@ class CollectiveView(View):
         rows = table.draw(width, max(height - len(lines) - drawn - 1, 3), self.look)
         lines += rows
         if drawn:
-            parts = [
-                Part(m.rank, m.host_launch, m.ready, m.start, m.end, m.last_arrival, m.consumer_start)
-                for m in one.members
-            ]
+            parts = [Part(m.rank, m.ready, m.start, m.end, m.wait, m.consumer_start) for m in one.members]
             lines += [(), *gantt(parts, width, self.look, chosen=self.rank), legend(self.look)]
         return lines[:height]
 
@@ -270,5 +268,5 @@ class CollectiveView(View):
             since("ready", "ready"), since("start", "start"), time("queue", "queue", 96), time("waits", "wait", 70),
             time("moves", "transport"), since("consumer", "consumer_start", 84), time("slack", "slack", 110),
             time("exposed", "exposed"),
-            Column("", 0, lambda row: (self.look.glyphs.last if row.is_last else "", "strong"), right=False),
+            Column("", 0, lambda row: (self.look.glyphs.last if row is one.last else "", "strong"), right=False),
         ]  # fmt: skip

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def stretches(row: ContentionRow, look: Look) -> str:
     """Return how much longer the compute ran than alone, on both sides."""
-    return f"{units.ratio_text(row.base_stretch)} {look.glyphs.arrow} {units.ratio_text(row.variant_stretch)}"
+    base = units.ratio_text(row.base_stretch).removesuffix("x")
+    return f"{base} {look.glyphs.arrow} {units.ratio_text(row.variant_stretch)}"
 
 
 def _words(row: ContentionRow) -> str:
@@ -87,7 +88,7 @@ class ContentionView(View):
 
     def _about(self, row: ContentionRow) -> str:
         overlap = units.pair_text(row.base_overlap, row.variant_overlap, ascii=self.look.ascii)
-        said = f"overlaps {row.collective} for {overlap} a window"
+        said = f"{row.compute}: overlaps {row.collective} for {overlap} a window"
         return f"{said}; {row.note}" if row.note else said
 
     def _columns(self) -> list[Column[tuple[int, ContentionRow]]]:
@@ -98,7 +99,7 @@ class ContentionView(View):
             Column("compute", 0, lambda row: (row[1].compute, ""), lambda row: row[1].compute.lower(), right=False),
             Column("collective", 14, lambda row: (row[1].collective, ""), lambda row: row[1].collective, right=False,
                    from_width=100),
-            Column("stretch", 14, lambda row: (stretches(row[1], self.look), ""), lambda row: row[1].variant_stretch,
+            Column("stretch", 13, lambda row: (stretches(row[1], self.look), ""), lambda row: row[1].variant_stretch,
                    right=False),
             Column("growth", figures.VALUE, lambda row: figures.change(row[1].delta, self.look),
                    lambda row: row[1].delta.delta, right=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from abstep import units
+from abstep.model import Phase
 from abstep.tui.look import role_of
 from abstep.tui.widgets.lines import line
 
@@ -64,6 +65,12 @@ def probability(value: float) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
+def consumer_name(consumer: str) -> str:
+    """Return a consumer without the phase its name starts with."""
+    phase, _, rest = consumer.partition(" ")
+    return rest if phase in set(Phase) and rest else consumer
+
+
 def slot_name(row: SlotRow) -> str:
     """Return how a slot is called in lists and breadcrumbs."""
     return row.label
@@ -77,15 +84,22 @@ def slot_line(row: SlotRow) -> str:
     return f"{row.kind}: {waits}{inferred} for {row.collective} of {row.group}, from {row.phase}{only}"
 
 
-def both_sides(comparison: Comparison) -> tuple[Line, Line]:
-    """Return one line a side: its label and what was compared."""
+def both_sides(comparison: Comparison, width: int) -> tuple[Line, Line]:
+    """Return one line a side: its label, and as much of what was compared as fits."""
     lines: list[Line] = []
-    labels = max(units.cells(side.label) for _, side in comparison.sides)
+    labels = min(
+        max(units.cells(units.name_text(side.label)) for _, side in comparison.sides), max(width // 3, 8)
+    )
     for name, side in comparison.sides:
-        repeats = "1 repeat" if side.repeats == 1 else f"{side.repeats} repeats"
-        ranks = "1 rank" if len(side.ranks) == 1 else f"{len(side.ranks)} ranks"
-        what = f"{ranks}, {repeats}, {side.windows_used} of {side.windows_total} windows"
-        device = f" on {side.device_name or side.device}"
-        label = side.label + " " * (labels - units.cells(side.label))
-        lines.append(((f"{name:<8}", name), (f" {label}  ", "strong"), (what + device, "dim")))
+        label = units.name_text(side.label, width=labels)
+        label += " " * (labels - units.cells(label))
+        facts = [
+            f"{side.windows_used} of {side.windows_total} windows",
+            "1 rank" if len(side.ranks) == 1 else f"{len(side.ranks)} ranks",
+            "1 repeat" if side.repeats == 1 else f"{side.repeats} repeats",
+            units.name_text(side.device_name or side.device),
+        ]
+        while len(facts) > 1 and 12 + labels + units.cells(", ".join(facts)) > width:
+            facts.pop()
+        lines.append(line((f" {name:<8}", name), (f" {label}  ", "strong"), (", ".join(facts), "dim")))
     return lines[0], lines[1]

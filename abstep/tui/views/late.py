@@ -59,19 +59,21 @@ def clock_spread(side: Side) -> float | None:
 
 def lateness(instances: pl.DataFrame, spread: float | None) -> Lateness | None:
     """Return who arrives last over some instances, or None where arrivals are not known."""
-    known = instances.drop_nulls(["start_ns", "last_arrival_ns"])
+    known = instances.drop_nulls(["start_ns", "peer_wait_ns"])
     if known.is_empty():
         return None
-    key = ["repeat", "step", "instance"]
-    ordered = known.sort("start_ns", descending=True, maintain_order=True).group_by(key, maintain_order=True)
-    tops = ordered.agg(
-        pl.col("rank").first(), pl.len().alias("ranks"),
-        (pl.col("start_ns").first() - pl.col("start_ns").get(1, null_on_oob=True)).alias("lead"),
-        (pl.col("start_ns").first() - pl.col("first_valid_launch_ns").first()).alias("queue"),
-        (pl.col("first_valid_launch_ns").first() - pl.col("host_launch_ns").first()).alias("ready"),
-    ).filter(pl.col("ranks") > 1)  # fmt: skip
-    if tops.is_empty():
-        return None
+    ordered = known.sort("peer_wait_ns", "rank", maintain_order=True)
+    tops = (
+        ordered.group_by(["repeat", "step", "instance"], maintain_order=True)
+        .agg(
+            pl.col("rank").first(),
+            pl.len().alias("ranks"),
+            (pl.col("peer_wait_ns").get(1, null_on_oob=True) - pl.col("peer_wait_ns").first()).alias("lead"),
+            (pl.col("start_ns").first() - pl.col("first_valid_launch_ns").first()).alias("queue"),
+            (pl.col("first_valid_launch_ns").first() - pl.col("host_launch_ns").first()).alias("ready"),
+        )
+        .filter(pl.col("ranks") > 1)
+    )
     counts = dict(tops.group_by("rank").len().sort("len", "rank", descending=[True, False]).iter_rows())
     rank = next(iter(counts))
     of_rank = tops.filter(pl.col("rank") == rank)

@@ -1,4 +1,4 @@
-"""What is seen while traces are read: a line a file."""
+"""What is seen while traces are read: how far all of it is, and the files."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from abstep import units
 from abstep.tui.widgets.lines import Line, line
 
 if TYPE_CHECKING:
+    from abstep.tui.background import Progress
     from abstep.tui.look import Look
 
-BAR = 20
+BAR = 30
 
 
 class LoadingView:
-    """Files, and how far each of them is."""
+    """How far reading is."""
 
     footer: ClassVar[tuple[str, ...]] = ("quit=stop and leave",)
 
     def __init__(self, look: Look) -> None:
         self.look = look
-        self.files: dict[str, tuple[float, float | None]] = {}
+        self._progress: Progress | None = None
+        self._files: list[str] = []
 
-    def read(self, file: str, done: float, total: float | None) -> None:
-        """Take one file's progress."""
-        self.files[file] = (done, total)
-
-    def title(self) -> str:
-        """Return the breadcrumb."""
-        return "abstep"
+    def read(self, progress: Progress) -> None:
+        """Take how far reading is."""
+        self._progress = progress
+        if not self._files or self._files[-1] != progress.file:
+            self._files.append(progress.file)
 
     def delta(self) -> None:
         """Return no figure: there is none yet."""
 
     def body(self, width: int, height: int) -> list[Line]:
-        """Return a line a file, those still read first."""
-        if not self.files:
-            return [line((f" starting{self.look.glyphs.more}", "dim"))]
-        whole = [name for name, (done, total) in self.files.items() if total is not None and done >= total]
-        lines = [line((f" reading: {len(whole)} of {len(self.files)} done", "title")), ()]
-        open_ones = [name for name in self.files if name not in set(whole)]
-        shown = [*open_ones, *reversed(whole)][: max(height - 2, 1)]
-        return [*lines, *(self._file(name, width) for name in shown)]
-
-    def _file(self, name: str, width: int) -> Line:
-        done, total = self.files[name]
-        share = None if not total else min(done / total, 1.0)
-        filled = 0 if share is None else int(share * BAR)
+        """Return a bar for all of it, and the files, the one being read first."""
+        known = self._progress
+        if known is None:
+            return [(), line((f"  opening{self.look.glyphs.more}", "dim"))]
+        share = min(known.bytes_done / known.bytes_total, 1.0) if known.bytes_total else 1.0
+        filled = int(share * BAR)
         bar = self.look.glyphs.bar[-1] * filled + self.look.glyphs.rule * (BAR - filled)
-        label = units.name_text(name, width=max(width - BAR - 14, 8), ascii=self.look.ascii)
-        return line(" ", (bar, "compute"), f"{units.share_text(share):>9}  ", label)
+        what = f"  {known.files_done} of {known.files_total} files, {units.bytes_text(known.bytes_done)}"
+        lines = [(), line("  ", (bar, "compute"), what), ()]
+        whole = known.files_done >= known.files_total
+        if whole:
+            lines.append(line((f"  measuring and comparing{self.look.glyphs.more}", "title")))
+        for at, name in enumerate(reversed(self._files)):
+            mark = ("  reading ", "title") if at == 0 and not whole else ("  read    ", "dim")
+            lines.append(line(mark, units.name_text(name, width=max(width - 12, 8), ascii=self.look.ascii)))
+        return lines[:height]

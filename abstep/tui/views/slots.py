@@ -99,7 +99,8 @@ class SlotsView(View):
     def _name(self, row: SlotRow) -> tuple[str, str]:
         if row.consumer is None:
             return f"incidental {row.collective}, {row.phase}", "dim"
-        return f"{row.consumer} {self.look.glyphs.waits_for} {row.collective}", ""
+        consumer = figures.consumer_name(row.consumer)
+        return f"{consumer} {self.look.glyphs.waits_for} {row.collective}", ""
 
 
 def _words(row: SlotRow) -> str:

@@ -11,6 +11,8 @@ from abstep.model import Kind
 from abstep.tui.widgets.lanes import Lane
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from abstep.compare.comparison import Detail
     from abstep.tui.nav import Window
 
@@ -26,6 +28,12 @@ class Stretch(NamedTuple):
     consumer: str | None
     wait: float | None
     transport: float | None
+
+    @property
+    def waited(self) -> float:
+        """Return the share that was waiting for a late rank, as far as that is known."""
+        whole = (self.wait or 0.0) + (self.transport or 0.0)
+        return (self.wait or 0.0) / whole if whole else 0.0
 
 
 class Strand(NamedTuple):
@@ -56,21 +64,16 @@ class Anchor(NamedTuple):
     occurrence: int
 
 
-def strand(detail: Detail, window: Window, rank: int, slot: str | None, anchor: Anchor | None) -> Strand:
-    """Read one rank's window; `anchor` names the consumer found on the other side, for where the slot is gone."""
+def strand(detail: Detail, window: Window, rank: int, slot: str | None) -> Strand:
+    """Read one rank's window."""
     frame = detail.lanes(window.side, window.repeat, window.step, rank)
     exposed = detail.exposed(window.side, window.repeat, window.step, rank).sort("start_ns", "end_ns")
     lanes = [
         _lane(frame, kinds) for kinds in ((Kind.COMPUTE,), (Kind.COMMUNICATION,), (Kind.COPY, Kind.MEMSET))
     ]
-    stretches = tuple(_stretch(row) for row in exposed.iter_rows(named=True))
-    longest = max(
-        [stretch for stretch in stretches if stretch.slot == slot], key=lambda s: s.exposed, default=None
-    )
-    if longest is not None:
-        at: float | None = _next_compute(frame, longest.end)
-    else:
-        at = _start_of(frame, anchor) if anchor is not None else None
+    stretches = _merged(_stretch(row) for row in exposed.iter_rows(named=True))
+    longest = max([one for one in stretches if one.slot == slot], key=lambda one: one.exposed, default=None)
+    at = _next_compute(frame, longest.end) if longest is not None else None
     ends = frame["end_ns"].max()
     length = float(cast("int", ends)) if ends is not None else 1.0
     return Strand(lanes[0], lanes[1], lanes[2], stretches, max(length, 1.0), at, frame.height)
@@ -89,6 +92,29 @@ def anchor_of(detail: Detail, window: Window, rank: int, slot: str) -> Anchor | 
     name = str(compute.filter(pl.col("start_ns") == at)["name"][0])
     same = compute.filter((pl.col("name") == name) & (pl.col("start_ns") <= at))
     return Anchor(name, same.height)
+
+
+def _merged(pieces: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """Join neighbouring pieces of one slot, as a stretch comes in one piece a collective."""
+    found: list[Stretch] = []
+    last: dict[tuple[str, str | None], int] = {}
+    for piece in pieces:
+        key = (piece.slot, piece.consumer)
+        at = last.get(key)
+        if at is not None and found[at].end == piece.start:
+            one = found[at]
+            found[at] = one._replace(
+                end=piece.end,
+                exposed=one.exposed + piece.exposed,
+                wait=None if one.wait is None or piece.wait is None else one.wait + piece.wait,
+                transport=None
+                if one.transport is None or piece.transport is None
+                else one.transport + piece.transport,
+            )
+        else:
+            last[key] = len(found)
+            found.append(piece)
+    return tuple(found)
 
 
 def _lane(frame: pl.DataFrame, kinds: tuple[Kind, ...]) -> Lane:
@@ -119,7 +145,9 @@ def _next_compute(frame: pl.DataFrame, after: float) -> float | None:
     return None if first is None else float(cast("int", first))
 
 
-def _start_of(frame: pl.DataFrame, anchor: Anchor) -> float | None:
+def start_of(detail: Detail, window: Window, rank: int, anchor: Anchor) -> float | None:
+    """Return where a compute span of a name and occurrence starts, for the side where the slot is gone."""
+    frame = detail.lanes(window.side, window.repeat, window.step, rank)
     same = frame.filter((pl.col("kind") == int(Kind.COMPUTE)) & (pl.col("name") == anchor.name)).sort(
         "start_ns"
     )

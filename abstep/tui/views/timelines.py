@@ -12,7 +12,7 @@ from abstep.tui.views.base import Stage, View
 from abstep.tui.views.slot import slot_beside
 from abstep.tui.views.tracks import SIDES, Pair, Tracks, framed, limits, zero
 from abstep.tui.widgets.gantt import axis
-from abstep.tui.widgets.lanes import brackets, copies, drawn
+from abstep.tui.widgets.lanes import Marked, brackets, copies, drawn
 from abstep.tui.widgets.lines import BLANK, Line, line
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from abstep.tui.views.spans import Strand, Stretch
     from abstep.tui.widgets.lanes import Shares
 
-LABEL = 12
+LABEL = 13
 _ZOOM = 1.6
 _CLOSEST = 200.0  # ns over the whole width
 _STEPS = {"down": 1, "up": -1, "page_down": 4, "page_up": -4}
@@ -153,9 +153,11 @@ class TimelinesView(View):
         return [*lines[: height - 1], self._about()]
 
     def _block(self, tracks: Tracks, pair: Pair, side: str, edges: Shares, room: int) -> list[Line]:
-        """Return the lanes of the rank under the cursor and of those after it, as many as fit."""
+        """Return the lanes of the rank under the cursor and of those around it, as many as fit."""
         lines: list[Line] = []
-        for rank in self._ranks[self._at :]:
+        each = 3 + any(len(one.copy.starts) for one in self._here.values())
+        first = max(min(self._at, len(self._ranks) - room // each), 0)
+        for rank in self._ranks[first:]:
             one = tracks.of(pair, rank).get(side)
             if one is None:
                 break
@@ -177,18 +179,15 @@ class TimelinesView(View):
             ),
         ]
         if len(one.copy.starts) and not thin:
-            lines.append(((f"     {'copies':<{rest}}", ""), *copies(one.copy.shares(own), self.look)))
-        marks = [
-            (
-                s.start - zero(one),
-                s.end - zero(one),
-                units.time_text(s.end - s.start),
-                self._role(here, side, at, s),
-            )
-            for at, s in enumerate(one.stretches)
-        ]
+            lines.append(((f"     {'copies':<{rest}}", ""), *copies(one.copy.shares(own))))
+        marks = [self._marked(one, s, self._role(here, side, at, s)) for at, s in enumerate(one.stretches)]
         lines.append(((f"     {'exposed':<{rest}}", ""), *brackets(marks, edges, self.look)))
         return lines
+
+    @staticmethod
+    def _marked(one: Strand, stretch: Stretch, role: str) -> Marked:
+        words = units.time_text(stretch.end - stretch.start)
+        return Marked(stretch.start - zero(one), stretch.end - zero(one), stretch.waited, words, role)
 
     def _role(self, here: bool, side: str, at: int, stretch: Stretch) -> str:
         if here and self._chosen == Chosen(side, at):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from abstep.tui.nav import Window
-from abstep.tui.views.spans import Strand, anchor_of, strand
+from abstep.tui.views.spans import Strand, anchor_of, start_of, strand
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -73,9 +73,14 @@ class _Read:
         self._slot = slot
 
     def __call__(self) -> Strand:
+        one = strand(self._detail, self._pair[self._side], self._rank, self._slot)
+        if one.anchor is not None or self._slot is None:
+            return one
         other = self._pair["variant" if self._side == "base" else "base"]
-        anchor = anchor_of(self._detail, other, self._rank, self._slot) if self._slot is not None else None
-        return strand(self._detail, self._pair[self._side], self._rank, self._slot, anchor)
+        anchor = anchor_of(self._detail, other, self._rank, self._slot)
+        if anchor is None:
+            return one
+        return one._replace(anchor=start_of(self._detail, self._pair[self._side], self._rank, anchor))
 
 
 def zero(one: Strand) -> float:

@@ -65,7 +65,7 @@ class VerdictView(View):
 
     def __init__(self, stage: Stage, place: Place) -> None:
         super().__init__(stage, place)
-        self._page = Document()
+        self._page = Document(first=Place("intervals"))
 
     def title(self) -> str:
         """Return the program's name: the breadcrumbs start here."""
@@ -91,9 +91,9 @@ class VerdictView(View):
 
     def _top(self, width: int) -> Iterable[DocLine]:
         said = self.comparison.explanation
-        for side in figures.both_sides(self.comparison):
+        for side in figures.both_sides(self.comparison, width):
             yield DocLine(side)
-        yield DocLine(self._comparable(), Place("checks"))
+        yield DocLine(self._comparable(width), Place("checks"))
         yield DocLine(BLANK)
         for text in wrap(said.headline, width - 1, role="title"):
             yield DocLine(text)
@@ -108,7 +108,7 @@ class VerdictView(View):
     def _bullet(self) -> str:
         return "-" if self.look.ascii else "·"
 
-    def _comparable(self) -> Line:
+    def _comparable(self, width: int) -> Line:
         found = self.comparison.comparability
         words = {"comparable": "comparable", "qualified": "comparable, with a caution"}
         doubts = [check.id for check in found.checks if check.status in ("warn", "fail")]
@@ -118,8 +118,14 @@ class VerdictView(View):
         )
         about = f": {', '.join(doubts)}" if doubts else ""
         role = "" if found.status == "comparable" else "warning"
-        what = f"  ({settings} changed: {changed})" if settings else ""
-        return (("  ", ""), (words.get(found.status, "not comparable") + about, role), (what, "dim"))
+        said = words.get(found.status, "not comparable") + about
+        what = f"{settings} changed: {changed}" if settings else ""
+        room = max(width - units.cells(said) - 6, 0)
+        return (
+            ("  ", ""),
+            (said, role),
+            ("  " + units.name_text(what, width=room, ascii=self.look.ascii), "dim"),
+        )
 
     def _account(self, width: int) -> Iterable[DocLine]:
         step = self.comparison.step_time
@@ -163,7 +169,9 @@ class VerdictView(View):
         return ("#" if self.look.ascii else "■") * length
 
     def _cautions(self, width: int) -> Iterable[DocLine]:
-        notes = [note.message for note in self.comparison.warnings] + list(self.comparison.sentences)
+        notes = dict.fromkeys(
+            [*(note.message for note in self.comparison.warnings), *self.comparison.sentences]
+        )
         if notes:
             yield DocLine(BLANK)
         for note in notes:

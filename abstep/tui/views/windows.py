@@ -29,7 +29,7 @@ class WindowRow(NamedTuple):
 
 def windows(detail: Detail) -> list[WindowRow]:
     """Read every window of both runs."""
-    names = ["side", "repeat", "step", "rank", "length_ns", *(f"{name}_ns" for name in CATEGORIES), "reason"]
+    names = ["side", "repeat", "step", "rank", "length_ns", *CATEGORIES, "reason"]
     frame = detail.windows().sort("side", "repeat", "step", "rank").select(names)
     return [
         WindowRow(Window(*row[:3]), row[3], row[4], tuple(row[5:10]), row[10]) for row in frame.iter_rows()

@@ -52,11 +52,14 @@ class Canvas(Widget, can_focus=True):
             self.key = key
             self.character = character
 
-    def __init__(
-        self,
-        source: Source,
-        write: Callable[[str], bool],
-    ) -> None:
+    class Wheel(Message):
+        """The mouse's wheel was turned."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self, source: Source, write: Callable[[str], bool]) -> None:
         super().__init__()
         self._source = source
         self._write = write
@@ -97,6 +100,14 @@ class Canvas(Widget, can_focus=True):
     def on_resize(self) -> None:
         """Draw anew at another size."""
         self.draw(whole=True)
+
+    def on_mouse_scroll_down(self) -> None:
+        """Move down; there are no such events unless the mouse was asked for."""
+        self.post_message(self.Wheel("down"))
+
+    def on_mouse_scroll_up(self) -> None:
+        """Move up."""
+        self.post_message(self.Wheel("up"))
 
     def on_key(self, event: events.Key) -> None:
         """Hand keys to the text being typed, if one is; else the bindings get them."""

@@ -23,7 +23,8 @@ class DocLine(NamedTuple):
 class Document:
     """A page of lines with a cursor on those that open something."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: Place | None = None) -> None:
+        self._first = first
         self.lines: Sequence[DocLine] = ()
         self.top = 0
         self.cursor: int | None = None
@@ -36,9 +37,11 @@ class Document:
 
     def fill(self, lines: Sequence[DocLine]) -> None:
         """Take new lines; the cursor stays on the same one of those that open something."""
-        before = self._doors().index(self.cursor) if self.cursor in self._doors() else 0
+        before = self._doors().index(self.cursor) if self.cursor in self._doors() else None
         self.lines = lines
         doors = self._doors()
+        if before is None:
+            before = next((at for at, door in enumerate(doors) if lines[door].opens == self._first), 0)
         self.cursor = doors[min(before, len(doors) - 1)] if doors else None
 
     def act(self, action: str) -> bool:

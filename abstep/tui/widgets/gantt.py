@@ -19,11 +19,10 @@ class Part(NamedTuple):
     """One rank's part of a collective; ns on the common clock, None where unknown."""
 
     rank: int
-    host_launch: float | None
     ready: float | None
     start: float
     end: float
-    last_arrival: float | None
+    wait: float | None
     consumer: float | None
 
 
@@ -57,9 +56,7 @@ def gantt(parts: Sequence[Part], width: int, look: Look, *, chosen: int | None =
 
         if part.ready is not None and part.start > part.ready:
             fill(part.ready, part.start, "q", "dim")
-        arrived = (
-            part.start if part.last_arrival is None else min(max(part.last_arrival, part.start), part.end)
-        )
+        arrived = min(part.start + (part.wait or 0.0), part.end)
         if arrived > part.start:
             fill(part.start, arrived, look.glyphs.waits, "communication")
         fill(arrived, part.end, look.glyphs.hatch[-1], "communication")

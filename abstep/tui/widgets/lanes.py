@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,16 @@ Times: TypeAlias = NDArray[np.int64]
 Shares: TypeAlias = NDArray[np.float64]
 
 _ALL = 1 - 1e-9
+
+
+class Marked(NamedTuple):
+    """A stretch to bracket: ns, the share of it that was waiting, its words and its role."""
+
+    start: float
+    end: float
+    waited: float
+    words: str
+    role: str
 
 
 @dataclass(frozen=True)
@@ -79,18 +89,17 @@ def drawn(shares: Shares, look: Look, *, communication: bool = False) -> list[Sp
     return joined(cells)
 
 
-def copies(shares: Shares, look: Look) -> list[Span]:
+def copies(shares: Shares) -> list[Span]:
     """Return the busy shares of copies as a thin line."""
-    mark = "-" if look.ascii else "━"
-    return joined([(mark if share > 0 else " ", "copy" if share > 0 else "") for share in shares.tolist()])
+    return joined([("-" if share > 0 else " ", "copy" if share > 0 else "") for share in shares.tolist()])
 
 
-def brackets(stretches: Sequence[tuple[float, float, str, str]], edges: Shares, look: Look) -> list[Span]:
-    """Return stretches (start, end, words, role) as brackets with their words inside where these fit."""
+def brackets(stretches: Sequence[Marked], edges: Shares, look: Look) -> list[Span]:
+    """Return stretches as brackets with their words inside where these fit; what was waiting is drawn broken."""
     columns, low = len(edges) - 1, float(edges[0])
     scale = columns / float(edges[-1] - edges[0])
     cells: list[Span] = [(" ", "")] * columns
-    for start, end, words, role in stretches:
+    for start, end, waited, words, role in stretches:
         first, last = int((start - low) * scale), int(np.ceil((end - low) * scale)) - 1
         if last < 0 or first >= columns:
             continue
@@ -99,16 +108,12 @@ def brackets(stretches: Sequence[tuple[float, float, str, str]], edges: Shares, 
         if room == 1:
             text = look.glyphs.pipe
         else:
-            inside = f" {words} " if room >= len(words) + 4 else ""
-            rest = room - 2 - len(inside)
-            rule = look.glyphs.rule
-            text = (
-                look.glyphs.left_end
-                + rule * (rest // 2)
-                + inside
-                + rule * (rest - rest // 2)
-                + look.glyphs.right_end
-            )
+            broken = round(waited * (room - 2))
+            rule = look.glyphs.waits * broken + look.glyphs.rule * (room - 2 - broken)
+            if room >= len(words) + 6:
+                at = (room - 4 - len(words)) // 2
+                rule = f"{rule[:at]} {words} {rule[at + len(words) + 2 :]}"
+            text = look.glyphs.left_end + rule + look.glyphs.right_end
         for at, character in enumerate(text):
             cells[first + at] = (character, role)
     return joined(cells)

@@ -6,6 +6,7 @@ Text that comes from files is made safe in `fit`, the one place every line passe
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from abstep import units
@@ -22,6 +23,9 @@ Line: TypeAlias = tuple[Span, ...]
 BLANK: Line = ()
 """An empty line."""
 
+cells = lru_cache(maxsize=8192)(units.cells)
+"""How many columns a text takes; the same texts are drawn at every key."""
+
 
 def line(*pieces: str | Span) -> Line:
     """Return a line of pieces; bare text has no role."""
@@ -35,7 +39,7 @@ def plain(spans: Iterable[Span]) -> str:
 
 def width_of(spans: Iterable[Span]) -> int:
     """Return how many columns a line takes."""
-    return sum(units.cells(text) for text, _ in spans)
+    return sum(cells(text) for text, _ in spans)
 
 
 def painted(spans: Iterable[Span], role: str) -> Line:
@@ -45,20 +49,21 @@ def painted(spans: Iterable[Span], role: str) -> Line:
 
 def clip(text: str, columns: int) -> str:
     """Return as much of a text as fits, from its start."""
-    if units.cells(text) <= columns:
+    if cells(text) <= columns:
         return text
     if text.isascii():
         return text[: max(columns, 0)]
     kept, used = [], 0
     for character in text:
-        used += units.cells(character)
+        used += cells(character)
         if used > columns:
             break
         kept.append(character)
     return "".join(kept)
 
 
-def fit(spans: Iterable[Span], columns: int, *, ascii_only: bool = False) -> Line:
+@lru_cache(maxsize=2048)
+def fit(spans: Line, columns: int, *, ascii_only: bool = False) -> Line:
     """Return a line of exactly so many columns: cut or filled with blanks, and safe to print."""
     pieces: list[Span] = []
     left = columns
@@ -68,7 +73,7 @@ def fit(spans: Iterable[Span], columns: int, *, ascii_only: bool = False) -> Lin
         cut = clip(safe, left)
         if cut:
             pieces.append((cut, role))
-            left -= units.cells(cut)
+            left -= cells(cut)
         if len(cut) < len(safe):
             break
     if left > 0:
@@ -81,7 +86,7 @@ def spread(left: Sequence[Span], right: Sequence[Span], columns: int) -> Line:
     room = columns - width_of(right)
     if room < 1:
         return tuple(right)
-    return (*fit(left, room), *right)
+    return (*fit(tuple(left), room), *right)
 
 
 def wrap(text: str, columns: int, *, indent: int = 0, role: str = "") -> list[Line]:
@@ -94,7 +99,7 @@ def wrap(text: str, columns: int, *, indent: int = 0, role: str = "") -> list[Li
         while rest:
             start = " " * indent if lines and not current else ""
             joined = f"{current} {rest}" if current.strip() else f"{current or start}{rest}"
-            if units.cells(joined) <= room:
+            if cells(joined) <= room:
                 current, rest = joined, ""
             elif current.strip():
                 lines.append(current)

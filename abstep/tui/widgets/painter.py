@@ -7,17 +7,17 @@ rows are erased, not written. One frame's text is a few hundred bytes on most ke
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from abstep import units
+from abstep.tui.widgets.lines import Line, cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from abstep.tui.look import Look
-    from abstep.tui.widgets.lines import Line
 
-Frame: TypeAlias = "tuple[Line, ...]"
+Frame: TypeAlias = tuple[Line, ...]
 Cell: TypeAlias = tuple[str, str]
 """A character and its role; a wide character's second column is ("", role)."""
 
@@ -27,22 +27,23 @@ _EMPTY: Cell = (" ", "")
 FULL = "█"
 
 
-def cells_of(line: Line) -> list[Cell]:
+@lru_cache(maxsize=1024)
+def cells_of(line: Line) -> tuple[Cell, ...]:
     """Return a line cell by cell."""
-    cells: list[Cell] = []
+    found: list[Cell] = []
     for text, role in line:
-        if text.isascii() or units.cells(text) == len(text):
-            cells += [(character, role) for character in text]
+        if text.isascii() or cells(text) == len(text):
+            found += [(character, role) for character in text]
             continue
         for character in text:
-            columns = units.cells(character)
-            if columns == 0 and cells:
-                cells[-1] = (cells[-1][0] + character, cells[-1][1])
+            columns = cells(character)
+            if columns == 0 and found:
+                found[-1] = (found[-1][0] + character, found[-1][1])
                 continue
-            cells.append((character, role))
+            found.append((character, role))
             if columns == 2:
-                cells.append(("", role))
-    return cells
+                found.append(("", role))
+    return tuple(found)
 
 
 def runs(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
@@ -66,11 +67,11 @@ def runs(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
     return widened
 
 
-def text_of(cells: Sequence[Cell], look: Look) -> str:
+def text_of(written: Sequence[Cell], look: Look) -> str:
     """Return cells as text with the codes of their roles; starts and ends plain."""
     parts: list[str] = []
     active = ""
-    for cell, role in cells:
+    for cell, role in written:
         character, codes = cell, look.codes(role)
         if cell == FULL:  # a third of the bytes, and the same to see
             character, codes = " ", f"{codes};7" if codes else "7"
@@ -123,7 +124,7 @@ def paint(old: Frame, new: Frame, look: Look) -> str:
         if rows[y] is line or rows[y] == line:
             continue
         before, after = cells_of(rows[y]), cells_of(line)
-        before = before or [_EMPTY] * len(after)
+        before = before or (_EMPTY,) * len(after)
         end = len(after)
         while end and after[end - 1] == _EMPTY:
             end -= 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from abstep import units
-from abstep.tui.widgets.lines import Line, Span, fit, painted, plain
+from abstep.tui.widgets.lines import Line, Span, cells, fit, painted, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ R = TypeVar("R")
 
 _PAN = 8
 _GAP = 2
+_KEPT = 1000  # rows whose lines stay at hand
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Table(Generic[R]):
         self._stands_out = stands_out
         self._spoken: list[str] | None = None
         self._height = 10
+        self._made: dict[int, Line] = {}
+        self._made_for: tuple[int, int, Look] | None = None
         self.order: list[int] = list(range(len(rows)))
 
     @property
@@ -127,7 +130,7 @@ class Table(Generic[R]):
         for at in range(self.top, min(self.top + self._height, len(self.order))):
             here = at == self.cursor and focused
             mark = look.glyphs.cursor if here else " "
-            row = self._row(self.rows[self.order[at]], width, look)
+            row = self._kept(self.order[at], width, look)
             spans = ((mark, ""), *row)
             lines.append(painted(fit(spans, width), "cursor") if here else spans)
         if not self.order:
@@ -155,6 +158,16 @@ class Table(Generic[R]):
             spans += [(_aligned(title, columns, right=column.right), "head"), (" " * _GAP, "")]
         return tuple(spans)
 
+    def _kept(self, index: int, width: int, look: Look) -> Line:
+        """Return a row's line, made once while nothing but the cursor moves."""
+        frame = (width, self.shift, look)
+        if frame != self._made_for or len(self._made) > _KEPT:
+            self._made, self._made_for = {}, frame
+        found = self._made.get(index)
+        if found is None:
+            found = self._made[index] = self._row(self.rows[index], width, look)
+        return found
+
     def _row(self, row: R, width: int, look: Look) -> Line:
         spans: list[Span] = []
         for _, column, columns in self._layout(width):
@@ -162,7 +175,7 @@ class Table(Generic[R]):
             text = units.name_text(text, ascii=look.ascii) if not text.isprintable() else text
             if not column.width and self.shift:
                 text = text[min(self.shift, max(len(text) - columns, 0)) :]
-            if units.cells(text) > columns:
+            if cells(text) > columns:
                 text = units.name_text(text, width=columns, ascii=look.ascii)
             spans += [(_aligned(text, columns, right=column.right), role), (" " * _GAP, "")]
         return tuple(spans)
@@ -217,5 +230,5 @@ def _sorted(order: list[int], rows: Sequence[R], column: Column[R], *, descendin
 
 
 def _aligned(text: str, columns: int, *, right: bool) -> str:
-    blanks = " " * (columns - units.cells(text))
+    blanks = " " * (columns - cells(text))
     return blanks + text if right else text + blanks
