@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -13,7 +16,6 @@ from abstep.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 #: The version of schema.sql; another one in a file is refused.
 SCHEMA_VERSION = "1"
@@ -34,7 +36,7 @@ def connect(path: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnectio
     """
     connection = _open(path, read_only=read_only)
     try:
-        _check(connection, path, read_only=read_only)
+        _check(connection, path)
         yield connection
     except duckdb.Error as error:
         raise StoreError(f"{path}: {_first_line(error)}", _remedy(error)) from error
@@ -49,10 +51,8 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        try:
+        with suppress(duckdb.Error):  # the error that led here is the one to tell
             connection.rollback()
-        except duckdb.Error:  # the error that led here is the one to tell
-            pass
         raise
     connection.commit()
 
@@ -90,11 +90,8 @@ def _close(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         raise StoreError(f"{path}: {_first_line(error)}", _remedy(error)) from error
 
 
-def _check(connection: duckdb.DuckDBPyConnection, path: Path, *, read_only: bool) -> None:
+def _check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    if not tables and not read_only:
-        _create(connection)
-        return
     if "meta" not in tables or "run_files" not in tables:
         raise StoreError(f"{path}: is not an abstep store", "give another file with --store")
     found = one(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
@@ -106,23 +103,41 @@ def _check(connection: duckdb.DuckDBPyConnection, path: Path, *, read_only: bool
         )
 
 
-def _create(connection: duckdb.DuckDBPyConnection) -> None:
+def create(path: Path) -> None:
+    """Make an empty store, whole or not at all, where there is none; an empty file counts as none.
+
+    Raises:
+        StoreError: it cannot be written.
+
+    """
     from abstep import __version__  # noqa: PLC0415 - only a new store needs it
 
     schema = resources.files("abstep.store").joinpath("schema.sql").read_text(encoding="utf-8")
-    with transaction(connection):
-        connection.execute(schema)
-        connection.execute(
-            "INSERT INTO meta VALUES ('schema_version', ?), ('created_by', ?)",
-            [SCHEMA_VERSION, f"abstep {__version__}"],
-        )
+    try:
+        place = Path(tempfile.mkdtemp(prefix=".abstep-", dir=path.parent))
+        try:
+            fresh = place / "store.duckdb"
+            connection = _open(fresh, read_only=False)
+            connection.execute(schema)
+            connection.execute(
+                "INSERT INTO meta VALUES ('schema_version', ?), ('created_by', ?)",
+                [SCHEMA_VERSION, f"abstep {__version__}"],
+            )
+            _close(connection, fresh)
+            if not path.exists() or path.stat().st_size == 0:
+                fresh.replace(path)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: {_first_line(error)}", _remedy(error)) from error
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be written ({error.strerror})", "give another file with --store"
+        ) from error
 
 
 def _is_locked(error: duckdb.Error) -> bool:
-    text = str(error)
-    return (
-        "Conflicting lock" in text or "Could not set lock" in text or "being used by another process" in text
-    )
+    return "Conflicting lock" in str(error) or "being used by another process" in str(error)
 
 
 def _first_line(error: duckdb.Error) -> str:
@@ -131,6 +146,10 @@ def _first_line(error: duckdb.Error) -> str:
 
 def _remedy(error: duckdb.Error) -> str:
     text = str(error).lower()
-    if "no space left" in text or ("disk" in text and "full" in text):
+    if "no space left" in text or "disk quota" in text:
         return "make room, or give a file on another disk with --store"
-    return "give another file with --store (on a local disk), or delete this one: traces are read again"
+    if "could not set lock" in text:
+        return "this file system has no locks: give a file on a local disk with --store"
+    if "permission" in text or "read-only" in text:
+        return "give another file with --store"
+    return "give another file with --store, or delete this one: traces are read again"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from abstep.store.connection import one
 from abstep.trace.tables import NAMES, PATHS, frame
 
 if TYPE_CHECKING:
     import duckdb
+    import polars as pl
     from numpy.typing import NDArray
 
     from abstep.trace.tables import FileTables
@@ -86,15 +86,11 @@ class Dictionary:
             ids.append(path)
         return np.array([*ids[1:], -1], np.int32), frame(fresh, PATHS)
 
-    def forget(self) -> None:
-        """Drop everything: the next `refresh` reads the store again."""
-        self._names, self._paths = {}, {}
-
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pl.DataFrame) -> None:
     """Append a frame to a table, by column names."""
     connection.register("rows_to_insert", rows.to_arrow())
     try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM rows_to_insert")
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM rows_to_insert")  # noqa: S608 - our own table
     finally:
         connection.unregister("rows_to_insert")

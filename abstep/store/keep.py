@@ -6,18 +6,18 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from abstep.store.connection import one
-from abstep.store.dictionary import Dictionary, insert
+from abstep.store.dictionary import insert
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import duckdb
+    import numpy as np
     from numpy.typing import NDArray
 
+    from abstep.store.dictionary import Dictionary
+    from abstep.store.identity import Found
     from abstep.trace.tables import FileTables
 
 _NAME_COLUMNS = ("name", "shape")
@@ -26,35 +26,30 @@ TABLES = ("spans", "collectives", "waits", "host_calls", "marks", "threads")
 
 
 def keep_file(
-    connection: duckdb.DuckDBPyConnection,
-    dictionary: Dictionary,
-    tables: FileTables,
-    content: str,
-    path: Path,
-    size: int,
+    connection: duckdb.DuckDBPyConnection, dictionary: Dictionary, tables: FileTables, file: Found
 ) -> int:
     """Write one file's tables and return its number; a content that is there already is not written again.
 
     The caller runs this in a transaction.
     """
-    if (known := file_number(connection, content)) is not None:
+    if (known := file_number(connection, file.content)) is not None:
         return known
     row = one(connection, "SELECT coalesce(max(file), -1) + 1 FROM files")
-    file = int(row[0]) if row else 0
+    number = int(row[0]) if row else 0
     dictionary.refresh(connection)
     names, paths = dictionary.take(connection, tables)
     facts = asdict(tables.facts)
     for column in ("software", "profiler", "groups"):
         facts[column] = json.dumps(facts[column])
-    facts |= {"file": file, "content": content, "path": str(path), "size_bytes": size}
+    facts |= {"file": number, "content": file.content, "path": str(file.path), "size_bytes": file.size}
     columns = ", ".join(facts)
     marks = ", ".join("?" * len(facts))
-    connection.execute(f"INSERT INTO files ({columns}) VALUES ({marks})", list(facts.values()))
+    connection.execute(f"INSERT INTO files ({columns}) VALUES ({marks})", list(facts.values()))  # noqa: S608 - our own columns
     for table in TABLES:
         rows: pl.DataFrame = getattr(tables, table)
         if rows.height:
-            insert(connection, table, _with_store_ids(rows, file, names, paths))
-    return file
+            insert(connection, table, _with_store_ids(rows, number, names, paths))
+    return number
 
 
 def file_number(connection: duckdb.DuckDBPyConnection, content: str) -> int | None:

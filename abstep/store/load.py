@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from abstep.errors import StoreError
@@ -13,19 +14,28 @@ from abstep.store.connection import one
 
 if TYPE_CHECKING:
     import duckdb
+    from numpy.typing import NDArray
 
 _ORDER = {
-    "spans": "file, span",
-    "collectives": "file, span",
-    "waits": "file, wait_start",
-    "host_calls": "file, start_ns",
-    "marks": "file, start_ns",
-    "threads": "file, thread",
+    "spans": ("file", "span"),
+    "collectives": ("file", "span"),
+    "waits": ("file", "wait_start"),
+    "host_calls": ("file", "start_ns"),
+    "marks": ("file", "start_ns"),
+    "threads": ("file", "thread"),
 }
 
 
-def load_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunTables:
+def load_run(
+    connection: duckdb.DuckDBPyConnection, name: str, *, repeat: int | None, rank: int | None
+) -> RunTables:
     """Return a run's tables.
+
+    Args:
+        connection: to the store.
+        name: the run's.
+        repeat: only this one; null for all.
+        rank: only this one; null for all.
 
     Raises:
         StoreError: the store has no such run.
@@ -38,13 +48,21 @@ def load_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunTables:
             "give a directory of traces, or a name `abstep runs` lists",
         )
     run, label = int(row[0]), row[1]
-    frames = {
-        table: query(
-            connection,
-            f"SELECT r.repeat, r.rank, t.* FROM {table} t JOIN run_files r USING (file) WHERE r.run = {run} ORDER BY {order}",
-        )
-        for table, order in _ORDER.items()
-    }
+    files = query(
+        connection,
+        "SELECT r.repeat, r.rank, r.rank_guessed, r.path AS run_path, f.* EXCLUDE (rank) "
+        "FROM files f JOIN run_files r USING (file) WHERE r.run = ? "
+        "AND r.repeat = coalesce(?, r.repeat) AND r.rank = coalesce(?, r.rank) "
+        "ORDER BY r.repeat, r.rank, f.trace_start",
+        [run, repeat, rank],
+    )
+    frames = {table: _of_files(connection, table, files) for table in _ORDER}
+    paths = query(connection, "SELECT path, parent, name FROM paths ORDER BY path")
+    paths = paths.filter(pl.col("path").is_in(_with_ancestors(paths, _used(frames, ("path", "range_path")))))
+    used = np.union1d(_used(frames, ("name", "shape")), paths["name"].to_numpy())
+    names = query(connection, "SELECT name, text FROM names ORDER BY name").filter(
+        pl.col("name").is_in(pl.Series(used, dtype=pl.Int32))
+    )
     repeats = connection.execute(
         "SELECT path, settings, recorded FROM run_repeats WHERE run = ? ORDER BY repeat", [run]
     ).fetchall()
@@ -54,13 +72,9 @@ def load_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunTables:
     return RunTables(
         name=name,
         label=label or name,
-        files=query(
-            connection,
-            "SELECT r.repeat, r.rank, r.rank_guessed, r.path AS run_path, f.* EXCLUDE (rank) "
-            f"FROM files f JOIN run_files r USING (file) WHERE r.run = {run} ORDER BY r.repeat, r.rank, f.trace_start",
-        ),
-        names=query(connection, "SELECT name, text FROM names ORDER BY name"),
-        paths=query(connection, "SELECT path, parent, name FROM paths ORDER BY path"),
+        files=files,
+        names=names,
+        paths=paths,
         settings=tuple(json.loads(row[1]) for row in repeats),
         recorded=tuple(json.loads(row[2]) for row in repeats),
         repeat_paths=tuple(row[0] for row in repeats),
@@ -69,8 +83,58 @@ def load_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunTables:
     )
 
 
-def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
+def query(connection: duckdb.DuckDBPyConnection, sql: str, values: list[Any] | None = None) -> pl.DataFrame:
     """Return a query's rows as a frame."""
-    found = pl.from_arrow(connection.sql(sql).to_arrow_table())
+    found = pl.from_arrow(connection.sql(sql, params=values or []).to_arrow_table())
     assert isinstance(found, pl.DataFrame)
-    return found.rechunk()
+    return found
+
+
+def _of_files(connection: duckdb.DuckDBPyConnection, table: str, files: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the files, with their repeat and rank, in the table's order."""
+    numbers = sorted(set(files["file"].to_list()))
+    # rows come in the order they were written, which is that of `_ORDER` within a file
+    rows = query(connection, f"SELECT * FROM {table} WHERE list_contains(?, file)", [numbers])  # noqa: S608 - our own
+    order = list(_ORDER[table])
+    if not _is_sorted(rows, order):
+        rows = rows.sort(order, maintain_order=True)
+    owners = files.select("file", "repeat", "rank")
+    if owners["file"].is_duplicated().any():  # one content in two places
+        return owners.join(rows, on="file").sort(order, maintain_order=True)
+    at = np.zeros(max(numbers, default=0) + 1, np.int32)
+    columns = []
+    for column in ("repeat", "rank"):
+        at[owners["file"].to_numpy()] = owners[column].to_numpy()
+        columns.append(pl.Series(column, at[rows["file"].to_numpy()]))
+    return rows.with_columns(columns).select("repeat", "rank", pl.exclude("repeat", "rank"))
+
+
+def _is_sorted(rows: pl.DataFrame, order: list[str]) -> bool:
+    first, second = (rows[column].to_numpy() for column in order)
+    step = np.diff(first)
+    return bool(((step > 0) | ((step == 0) & (np.diff(second) >= 0))).all())
+
+
+def _used(frames: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> NDArray[np.int32]:
+    """Return the distinct ids in these columns of any frame."""
+    found = [
+        frame[column].drop_nulls().unique().to_numpy()
+        for frame in frames.values()
+        for column in columns
+        if column in frame.columns
+    ]
+    return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
+
+
+def _with_ancestors(paths: pl.DataFrame, used: NDArray[np.int32]) -> pl.Series:
+    """Return the paths and all that enclose them."""
+    parent = np.full(int(paths["path"].max() or 0) + 1, -1, np.int32)  # type: ignore[arg-type]
+    parent[paths["path"].to_numpy()] = paths["parent"].to_numpy()
+    wanted = np.zeros(len(parent), bool)
+    at = used
+    while len(at):
+        wanted[at] = True
+        at = np.unique(parent[at])
+        at = at[at >= 0]
+        at = at[~wanted[at]]
+    return pl.Series(np.flatnonzero(wanted), dtype=pl.Int32)

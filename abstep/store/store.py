@@ -14,11 +14,11 @@ import polars as pl
 
 from abstep.errors import StoreError
 from abstep.model import Problem, RunTables
-from abstep.store.connection import connect, one, transaction
-from abstep.store.dictionary import Dictionary, insert
+from abstep.store.connection import connect, create, one, transaction
+from abstep.store.dictionary import insert
 from abstep.store.ingest import Ingest, Progress
 from abstep.store.load import load_run
-from abstep.store.tidy import drop_unused
+from abstep.store.tidy import delete_run, drop_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,6 @@ class Store:
         self.problems = problems
         self._read_only = read_only
         self._temporary = temporary
-        self._dictionary = Dictionary()
 
     def __enter__(self) -> Self:
         return self
@@ -97,13 +96,15 @@ class Store:
             StoreError: the store cannot be written.
 
         """
-        return Ingest(self.path, Path(run_path), progress, self._dictionary).run()
+        return Ingest(self.path, progress, read_only=self._read_only).run(Path(run_path))
 
-    def load(self, name_or_path: str) -> RunTables:
+    def load(self, name_or_path: str, *, repeat: int | None = None, rank: int | None = None) -> RunTables:
         """Return a run's tables.
 
         Args:
             name_or_path: its name as `runs` lists it, or a path that resolves to it.
+            repeat: only this one, so that a large run can be worked on in pieces; null for all.
+            rank: only this one; null for all.
 
         Raises:
             StoreError: the store has no such run.
@@ -111,7 +112,7 @@ class Store:
         """
         with connect(self.path, read_only=True) as connection:
             name = self._name(connection, name_or_path)
-            return load_run(connection, name)
+            return load_run(connection, name, repeat=repeat, rank=rank)
 
     def runs(self) -> list[RunRow]:
         """Return the runs kept, by name."""
@@ -137,8 +138,7 @@ class Store:
                 raise StoreError(
                     f"{name}: the store holds no such run", "see `abstep runs` for what it holds"
                 )
-            for table in ("windows", "run_problems", "run_repeats", "run_files", "runs"):
-                connection.execute(f"DELETE FROM {table} WHERE run = ?", [row[0]])
+            delete_run(connection, row[0])
             drop_unused(connection)
 
     def save_windows(self, run_name: str, frame: pl.DataFrame) -> None:
@@ -214,5 +214,7 @@ def _prepare(path: Path) -> None:
         raise StoreError(f"{path}: cannot be written", remedy)
     if not os.access(path.parent, os.W_OK):
         raise StoreError(f"{path.parent}: cannot be written", remedy)
+    if not path.exists() or path.stat().st_size == 0:
+        create(path)
     with connect(path, read_only=False):
         pass

@@ -9,27 +9,30 @@ if TYPE_CHECKING:
 
     import duckdb
 
-_TABLES = ("spans", "collectives", "waits", "host_calls", "marks", "threads", "files")
+_OF_RUN = ("windows", "run_problems", "run_repeats", "run_files", "runs")
+_OF_FILE = ("spans", "collectives", "waits", "host_calls", "marks", "threads", "files")
 
 
-def drop_unused(
-    connection: duckdb.DuckDBPyConnection, *, only_of_run: str = "", root: Path | None = None
-) -> int:
-    """Remove files that no run holds and return how many.
+def delete_run(connection: duckdb.DuckDBPyConnection, run: int) -> None:
+    """Remove a run's own rows, within a transaction; its files stay."""
+    for table in _OF_RUN:
+        connection.execute(f"DELETE FROM {table} WHERE run = ?", [run])  # noqa: S608 - our own table names
+
+
+def drop_unused(connection: duckdb.DuckDBPyConnection, *, within: Path | None = None) -> int:
+    """Remove files that no run holds, within a transaction, and return how many.
 
     Args:
-        connection: within a transaction.
-        only_of_run: name of a run: only files once read from under its path.
-        root: that path.
+        connection: to the store.
+        within: only files that were read from this directory or file; another process may be reading others.
 
     """
     rows = connection.execute(
         "SELECT file, path FROM files WHERE file NOT IN (SELECT file FROM run_files)"
     ).fetchall()
-    if only_of_run and root is not None:
-        inside = f"{root}/"
-        rows = [row for row in rows if row[1] == str(root) or row[1].startswith(inside)]
+    if within is not None:
+        rows = [row for row in rows if row[1] == str(within) or row[1].startswith(f"{within}/")]
     for file, _ in rows:
-        for table in _TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE file = ?", [file])
+        for table in _OF_FILE:
+            connection.execute(f"DELETE FROM {table} WHERE file = ?", [file])  # noqa: S608 - our own table names
     return len(rows)

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from abstep.trace.clean import clean
-from abstep.trace.collectives import collective_rows
-from abstep.trace.device import COMMUNICATION, SpanColumns, device_spans
+from abstep.trace.collectives import sole_group
+from abstep.trace.columns import NONE, Ids
+from abstep.trace.device import device_spans
 from abstep.trace.facts import run_facts
-from abstep.trace.gather import COMM_RANGE, NONE, Ids
 from abstep.trace.hostonly import host_spans
-from abstep.trace.naming import is_backward
+from abstep.trace.nametable import HOST_CALL_KINDS
 from abstep.trace.tables import (
     HOST_CALLS,
     MARKS,
@@ -31,18 +31,10 @@ from abstep.trace.tables import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from abstep.trace.device import SpanColumns
     from abstep.trace.gather import Gather
 
-_STEP = re.compile(r"ProfilerStep\s*#?\s*(\d+)")
-_HOST_CALLS = (
-    ("sync", re.compile(r"(cuda|hip)(Device|Stream|Event)Synchronize|cu(Ctx|Stream|Event)Synchronize")),
-    ("copy", re.compile(r"(cuda|hip)Memcpy(?!.*Async)|cuMemcpy(?!.*Async)")),
-    (
-        "alloc",
-        re.compile(r"(cuda|hip)(Free|Malloc|HostAlloc|HostMalloc|MallocHost|FreeHost|HostFree)(?!.*Async)"),
-    ),
-)
-#: Times of spans kept as microseconds; bases are added here, once.
+_WAIT_TIMES = ("wait_start", "record_start")
 _TIMES = ("start_ns", "end_ns", "launch_start", "launch_end", "range_start")
 
 
@@ -58,31 +50,21 @@ def assemble(gathered: Gather, header: dict[str, Any], base: int, *, truncated: 
     """
     facts = run_facts(header, gathered)
     host_only = gathered.device.height == 0
-    spans = host_spans(gathered, facts["groups"]) if host_only else device_spans(gathered)
+    group = sole_group(facts["groups"])
+    spans = host_spans(gathered, group) if host_only else device_spans(gathered, group)
     ids = _Names(gathered)
     table = _span_table(spans, base, ids)
-    numbers = np.flatnonzero(spans.columns["kind"] == COMMUNICATION)
-    collectives = spans.collectives
-    if collectives is None:
-        collectives = collective_rows(
-            gathered,
-            spans.ranges,
-            numbers,
-            spans.device_row[numbers],
-            spans.inner_row[numbers],
-            spans.columns["name"][numbers],
-        )
-    marks = _marks(gathered, base, ids)
-    host_calls = _host_calls(gathered, base, ids)
     paths = frame(
         {
-            "path": np.arange(len(spans.ranges.parent), dtype=np.int32),
-            "parent": spans.ranges.parent,
-            "name": ids.of(spans.ranges.name),
+            "path": np.arange(len(spans.tree.parent), dtype=np.int32),
+            "parent": np.array(spans.tree.parent, np.int32),
+            "name": ids.of(np.array(spans.tree.name, np.int32)),
         },
         PATHS,
     )
     first, last = _extent(table, gathered, base)
+    marks, host_calls = _marks(gathered, base, ids), _host_calls(gathered, base, ids)
+    waits = {name: values + base if name in _WAIT_TIMES else values for name, values in spans.waits.items()}
     return FileTables(
         facts=FileFacts(
             format="kineto",
@@ -98,8 +80,8 @@ def assemble(gathered: Gather, header: dict[str, Any], base: int, *, truncated: 
         names=ids.table(),
         paths=paths,
         spans=table,
-        collectives=collectives,
-        waits=_waits(gathered, base),
+        collectives=spans.collectives,
+        waits=frame(waits, WAITS),
         host_calls=host_calls,
         marks=marks,
         threads=_threads(gathered),
@@ -110,7 +92,7 @@ class _Names:
     """Ids of the texts that are kept, cleaned; only texts in use get one."""
 
     def __init__(self, gathered: Gather) -> None:
-        self._names = list(gathered.names)
+        self._names = gathered.names.texts
         self._texts = list(gathered.texts)
         self._kept = Ids()
         self._ids = np.full(len(self._names), -1, np.int32)
@@ -163,93 +145,45 @@ def _span_table(spans: SpanColumns, base: int, ids: _Names) -> pl.DataFrame:
 
 
 def _marks(gathered: Gather, base: int, ids: _Names) -> pl.DataFrame:
-    ops = gathered.ops
-    names = list(gathered.names)
-    name = ops["name"]
-    step = np.full(len(names), NONE, np.int64)
-    kept = np.zeros(len(names), bool)
-    for name_id in np.unique(name).tolist():
-        found = _STEP.match(names[name_id])
-        step[name_id] = min(int(found.group(1)), 2**62) if found else NONE
-        kept[name_id] = COMM_RANGE.match(names[name_id]) is None
-    rows = (
-        np.flatnonzero((ops["range"].astype(bool) & kept[name]) | (step[name] != NONE)) if len(name) else []
-    )
-    rows = np.asarray(rows, np.int64)
-    rows = rows[np.argsort(ops["start"][rows], kind="stable")]
+    marks = gathered.marks
+    order = np.argsort(marks["start"], kind="stable")
+    name = marks["name"][order]
     return frame(
         {
-            "thread": ops["thread"][rows],
-            "name": ids.of(name[rows]),
-            "step": _optional(step[name[rows]], pl.Int64),
-            "start_ns": ops["start"][rows] + base,
-            "end_ns": ops["end"][rows] + base,
+            "thread": marks["thread"][order],
+            "name": ids.of(name),
+            "step": _optional(gathered.names.flag("step")[name], pl.Int64),
+            "start_ns": marks["start"][order] + base,
+            "end_ns": marks["end"][order] + base,
         },
         MARKS,
     )
 
 
 def _host_calls(gathered: Gather, base: int, ids: _Names) -> pl.DataFrame:
-    calls, names = gathered.calls, list(gathered.names)
-    kinds: dict[int, str] = {}
-    for name_id in np.unique(calls["name"]).tolist():
-        for kind, pattern in _HOST_CALLS:
-            if pattern.match(names[name_id]):
-                kinds[name_id] = kind
-                break
-    rows = np.flatnonzero(np.isin(calls["name"], list(kinds))) if kinds else np.empty(0, np.int64)
-    rows = rows[np.argsort(calls["start"][rows], kind="stable")]
+    calls = gathered.host_calls
+    order = np.argsort(calls["start"], kind="stable")
+    name = calls["name"][order]
+    kind = np.array(HOST_CALL_KINDS, object)[gathered.names.flag("host_call")[name]]
     return frame(
         {
-            "thread": calls["thread"][rows],
-            "name": ids.of(calls["name"][rows]),
-            "kind": [kinds[name_id] for name_id in calls["name"][rows].tolist()],
-            "start_ns": calls["start"][rows] + base,
-            "end_ns": calls["end"][rows] + base,
+            "thread": calls["thread"][order],
+            "name": ids.of(name),
+            "kind": pl.Series(kind.tolist(), dtype=pl.String),
+            "start_ns": calls["start"][order] + base,
+            "end_ns": calls["end"][order] + base,
         },
         HOST_CALLS,
     )
 
 
-def _waits(gathered: Gather, base: int) -> pl.DataFrame:
-    syncs, calls = gathered.syncs, gathered.calls
-    if not syncs.height or not calls.height:
-        return frame({}, WAITS)
-    order = np.argsort(calls["correlation"], kind="stable")
-    known = calls["correlation"][order]
-
-    def start_of(correlation: NDArray[np.int64]) -> NDArray[np.int64]:
-        at = np.minimum(np.searchsorted(known, correlation), len(known) - 1)
-        return np.where(known[at] == correlation, calls["start"][order[at]], NONE)
-
-    wait, record = start_of(syncs["correlation"]), start_of(syncs["record"])
-    wait = np.where(wait == NONE, syncs["start"], wait)
-    kept = record != NONE
-    rows = np.flatnonzero(kept)[np.argsort(wait[kept], kind="stable")]
-    return frame(
-        {
-            "stream": syncs["stream"][rows],
-            "on_stream": syncs["on_stream"][rows],
-            "wait_start": wait[rows] + base,
-            "record_start": record[rows] + base,
-        },
-        WAITS,
-    )
-
-
 def _threads(gathered: Gather) -> pl.DataFrame:
-    ops, names = gathered.ops, list(gathered.names)
     count = len(gathered.threads)
-    flags = {}
-    for flag, test in (
-        ("has_step", lambda text: _STEP.match(text) is not None),
-        ("has_backward", is_backward),
-    ):
-        wanted = np.array([test(name) for name in names], bool)
-        flags[flag] = np.zeros(count, bool)
-        if ops.height:
-            flags[flag][np.unique(ops["thread"][wanted[ops["name"]]])] = True
     pids, tids = zip(*gathered.threads, strict=True) if count else ((), ())
+    flags = {}
+    for flag in ("step", "backward"):
+        flags[f"has_{flag}"] = np.zeros(count, bool)
+        flags[f"has_{flag}"][list(gathered.thread_flags[flag])] = True
     return frame(
         {
             "thread": np.arange(count, dtype=np.int32),
@@ -270,6 +204,5 @@ def _label(gathered: Gather, pair: tuple[Any, Any]) -> str | None:
 def _extent(spans: pl.DataFrame, gathered: Gather, base: int) -> tuple[int, int]:
     if spans.height:
         return int(spans["start_ns"].min()), int(spans["end_ns"].max())  # type: ignore[arg-type]
-    if gathered.ops.height:
-        return int(gathered.ops["start"].min()) + base, int(gathered.ops["end"].max()) + base
-    return base, base
+    first, last = gathered.ops_extent or (0, 0)
+    return first + base, last + base

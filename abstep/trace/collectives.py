@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from abstep.trace.gather import COMM_RANGE, META_FIELDS
+from abstep.trace.columns import NONE, at
+from abstep.trace.gather import META_FIELDS, ON_DEVICE, ON_HOST
 from abstep.trace.metadata import (
     bytes_of_type,
     collective_of,
@@ -17,123 +19,147 @@ from abstep.trace.metadata import (
     ranks_text,
     reduction_of,
 )
+from abstep.trace.recorded import Recorded
 from abstep.trace.tables import COLLECTIVES, frame
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from abstep.trace.gather import Gather
-    from abstep.trace.paths import HostRanges
+    from abstep.trace.paths import Places
 
-_RAW = ("group_ranks", "dims", "types")
+_FACTS = tuple(name for name in COLLECTIVES if name not in ("span", "seq"))
+_AROUND = ("params", "annotation", "launch")
 
 
 def collective_rows(
     gathered: Gather,
-    ranges: HostRanges,
+    *,
     span: NDArray[np.int64],
     device_row: NDArray[np.int64],
-    inner_row: NDArray[np.int64],
+    places: Places,
     name: NDArray[np.int32],
+    group: dict[str, Any],
 ) -> pl.DataFrame:
     """Return the collectives table.
 
     Args:
         gathered: the file's columns.
-        ranges: its host ranges.
-        span: number of each communication span.
+        span: number of each communication span; the rows of `places`.
         device_row: its row in the device columns.
-        inner_row: row of the innermost host range around its launch; -1 for none.
+        places: where its launch lies.
         name: its name id.
+        group: the sole process group, for what is not said (`sole_group`).
 
     """
     if not len(span):
         return frame({}, COLLECTIVES)
-    names = list(gathered.names)
-    wanted = [
-        _ids(names, prefix) for prefix in (("record_param_comms",), ("nccl:", "rccl:", "xccl:", "hccl:"), ())
+    recorded = Recorded(gathered)
+    found = [
+        recorded.rows(ON_DEVICE, device_row),
+        *(recorded.rows(ON_HOST, places.around[flag]) for flag in _AROUND),
     ]
-    comms, annotation, launch = (ranges.ancestor(inner_row, ids) for ids in wanted)
-    own = _meta(gathered, 0, device_row)
-    params = _meta(gathered, 1, comms)
-    annotated = _meta(gathered, 1, annotation)
-    launched = _meta(gathered, 1, launch)
-    op_name = gathered.ops["name"]
-    rows: dict[str, list[Any]] = {column: [] for column in COLLECTIVES}
-    for index, number in enumerate(span.tolist()):
-        sources = (own[index], params[index], annotated[index], launched[index])
-        kernel = names[int(name[index])]
-        labels = (
-            (next((m["collective"] for m in sources if m and m["collective"]), ""), "metadata"),
-            (names[int(op_name[annotation[index]])] if annotation[index] >= 0 else "", "range"),
-            (names[int(op_name[launch[index]])] if launch[index] >= 0 else "", "launch"),
-            (kernel, "name"),
-        )
-        kind, source = next(
-            ((k, origin) for text, origin in labels if text and (k := collective_of(text)) != "unknown"),
-            ("unknown", "name"),
-        )
-        facts = _merged(sources)
-        dtype, size = facts["dtype"], None
-        count = message_elements(kind, facts["in_nelems"], facts["out_nelems"], facts["group_size"])
-        if count is None:
-            count, found = _from_shapes(sources)
-            dtype = dtype or found
-            count = message_elements(kind, count, None, facts["group_size"])
-        size = bytes_of_type(dtype) if dtype else None
-        values = {
-            "span": number,
-            "collective": kind,
-            "source": source,
-            "group_name": facts["group_name"],
-            "group_desc": facts["group_desc"],
-            "group_size": facts["group_size"],
-            "group_ranks": ranks_text(facts["group_ranks"]) if facts["group_ranks"] else None,
-            "seq": facts["seq"],
-            "bytes": count * size if count is not None and size is not None else None,
-            "dtype": dtype,
-            "reduction": reduction_of(kernel),
-        }
-        for column, value in values.items():
-            rows[column].append(value)
-    return frame(rows, COLLECTIVES)
-
-
-def _ids(names: list[str], prefixes: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return, by name id, whether the name starts so; without prefixes, whether it is a launching operator."""
-    if prefixes:
-        return np.array([name.startswith(prefixes) for name in names], bool)
-    return np.array(
-        [COMM_RANGE.match(name) is not None and name.startswith(("c10d", "symm")) for name in names], bool
+    combination = np.stack(
+        [
+            *(at(recorded.facts, row, none=-1) for row in found),
+            places.around_name["annotation"],
+            places.around_name["launch"],
+            name,
+        ],
+        axis=1,
+    ).astype(np.int64)
+    distinct, inverse = np.unique(combination, axis=0, return_inverse=True)
+    facts = list(gathered.meta_facts)
+    texts = gathered.names.texts
+    rows = [_facts_of(row, facts, texts, group) for row in distinct.tolist()]
+    table = pl.DataFrame([pl.Series(key, [row[key] for row in rows], COLLECTIVES[key]) for key in _FACTS])
+    seq = np.full(len(span), NONE, np.int64)
+    for row in reversed(found):
+        own = at(recorded.seq, row)
+        seq = np.where(own != NONE, own, seq)
+    return (
+        table[inverse.ravel()]
+        .with_columns(span=pl.Series(span).cast(pl.Int32), seq=pl.Series(seq))
+        .with_columns(seq=pl.when(pl.col("seq") != NONE).then("seq"))
+        .select(list(COLLECTIVES))
     )
 
 
-def _meta(gathered: Gather, on: int, rows: NDArray[np.int64]) -> list[dict[str, Any] | None]:
-    meta = gathered.meta
-    at = {
-        row: index
-        for index, (kind, row) in enumerate(zip(meta["on"], meta["row"], strict=True))
-        if kind == on
+def _facts_of(
+    row: list[int], facts: list[tuple[Any, ...]], texts: list[str], group: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the columns of one combination of kernel, ranges and metadata."""
+    sources = [dict(zip(META_FIELDS, facts[number], strict=True)) for number in row[:4] if number >= 0]
+    kernel = texts[row[6]]
+    said = (
+        (next((s["collective"] for s in sources if s["collective"]), ""), "metadata"),
+        (texts[row[4]] if row[4] >= 0 else "", "range"),
+        (texts[row[5]] if row[5] >= 0 else "", "launch"),
+        (kernel, "name"),
+    )
+    kind, source = next(
+        ((kind, origin) for text, origin in said if text and (kind := collective_of(text)) != "unknown"),
+        ("unknown", "name"),
+    )
+    known = {
+        field: next((s[field] for s in sources if s[field] not in (None, b"")), None) for field in META_FIELDS
     }
-    found = [at.get(row) for row in rows.tolist()]
-    return [
-        None if index is None else {field: meta[field][index] for field in META_FIELDS} for index in found
-    ]
+    size = known["group_size"] if known["group_size"] is not None else group.get("group_size")
+    dtype = known["dtype"]
+    count = message_elements(kind, known["in_nelems"], known["out_nelems"], size)
+    if count is None:
+        shown, found = _from_shapes([source for source in sources if source["dims"]])
+        dtype = dtype or found
+        count = message_elements(kind, shown, None, size)
+    width = bytes_of_type(dtype) if dtype else None
+    said_group = any(known[field] is not None for field in ("group_name", "group_desc", "group_size"))
+    return {
+        "collective": kind,
+        "source": source,
+        "group_name": known["group_name"] if said_group else group.get("group_name"),
+        "group_desc": known["group_desc"] if said_group else group.get("group_desc"),
+        "group_size": size,
+        "group_ranks": _ranks(known, group),
+        "bytes": count * width if count is not None and width is not None else None,
+        "dtype": dtype,
+        "reduction": reduction_of(kernel),
+    }
 
 
-def _merged(sources: tuple[dict[str, Any] | None, ...]) -> dict[str, Any]:
-    """Return each field from the first source that has it; shapes are no part of it."""
-    merged: dict[str, Any] = {}
-    for field in META_FIELDS:
-        empty = b"" if field in _RAW else None
-        merged[field] = next((m[field] for m in sources if m and m[field] not in (None, b"")), empty)
-    return merged
+def _ranks(known: dict[str, Any], group: dict[str, Any]) -> str | None:
+    said = ranks_text(known["group_ranks"]) if known["group_ranks"] else None
+    if said is None and known["group_name"] in (None, group.get("group_name")):
+        return group.get("group_ranks")
+    return said
 
 
-def _from_shapes(sources: tuple[dict[str, Any] | None, ...]) -> tuple[int | None, str | None]:
-    for meta in sources[1:]:
-        if meta and meta["dims"]:
-            counts = element_counts(meta["dims"])
-            if counts and counts[0]:
-                return counts[0], first_type(meta["types"])
-    return None, None
+def _from_shapes(sources: list[dict[str, Any]]) -> tuple[int | None, str | None]:
+    """Return the elements and type of the first tensor in the first recorded shapes."""
+    count = None
+    for source in sources:
+        counts = element_counts(source["dims"])
+        count = count or next((value for value in counts if value), None)
+        dtype = first_type(source["types"])
+        if count is not None and dtype is not None:
+            return count, dtype
+    return count, None
+
+
+def sole_group(groups: list[Any]) -> dict[str, Any]:
+    """Return the group columns of every collective, where the metadata lists one group only; else nothing."""
+    if len(groups) != 1 or not isinstance(groups[0], dict):
+        return {}
+    group = groups[0]
+    ranks = group.get("ranks")
+    whole = isinstance(ranks, list) and ranks and all(type(rank) is int for rank in ranks)
+    size = group.get("pg_size")
+    return {
+        "group_name": _plain(group.get("pg_name")),
+        "group_desc": _plain(group.get("pg_desc")),
+        "group_size": size if type(size) is int and 0 <= size < 2**31 else None,
+        "group_ranks": ",".join(map(str, ranks)) if whole else None,  # type: ignore[arg-type] # whole says list
+    }
+
+
+def _plain(value: object) -> str | None:
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "", str(value)) if isinstance(value, (str, int)) else None

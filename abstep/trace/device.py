@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstep.trace import kinds
-from abstep.trace.gather import NONE
-from abstep.trace.launches import launch_rows
-from abstep.trace.paths import HostRanges
+from abstep.trace.collectives import collective_rows
+from abstep.trace.columns import NONE, at
+from abstep.trace.launches import Calls, find_calls
+from abstep.trace.paths import HostRanges, PathTree, Places
+from abstep.trace.slices import slices
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,130 +25,128 @@ COMMUNICATION, COPY = 1, 2
 
 @dataclass(frozen=True)
 class SpanColumns:
-    """Spans in order of start, and what the collectives table is made from.
+    """Spans in order of start.
 
     Attributes:
-        columns: tables.SPANS by name, int64 with NONE where a value is missing.
-        ranges: the host ranges.
-        device_row: row in the gathered device columns of each span; -1 for none.
-        inner_row: row of the innermost host range at its launch; -1 for none.
-        collectives: already made rows, where the reader of host-only traces made them.
+        columns: tables.SPANS by name; NONE (times and sizes) and -1 (ids) where a value is missing.
+        tree: the paths.
+        collectives: the collectives table.
+        waits: columns of tables.WAITS.
 
     """
 
     columns: dict[str, NDArray[Any]]
-    ranges: HostRanges
-    device_row: NDArray[np.int64]
-    inner_row: NDArray[np.int64]
-    collectives: pl.DataFrame | None = None
+    tree: PathTree
+    collectives: pl.DataFrame
+    waits: dict[str, NDArray[np.int64]]
 
 
-def device_spans(gathered: Gather) -> SpanColumns:
-    """Return the spans of a trace with device activities."""
-    device, calls, table = gathered.device, gathered.calls, kinds.load()
-    names = list(gathered.names)
-    order = np.lexsort((device["end"], device["start"]))
-    start, name = device["start"][order], device["name"][order]
-    launch = launch_rows(calls, device["correlation"][order], start)
-    launched = launch >= 0
-    thread = np.where(launched, calls["thread"][launch] if len(calls["thread"]) else -1, -1)
-    launch_start = _at(calls["start"], launch)
-    ranges = HostRanges(gathered)
-    placed = ranges.place(thread, launch_start)
+def device_spans(gathered: Gather, group: dict[str, Any]) -> SpanColumns:
+    """Return the spans of a trace with device activities.
 
-    kind = device["kind"][order].copy()
-    used = np.unique(name)
-    known = np.zeros(len(names), bool)
-    for name_id in used.tolist():
-        text = names[name_id]
-        known[name_id] = (table.is_communication(text) and not text.startswith("Mem")) or (
-            text.startswith("Memcpy") and ("PtoP" in text or "P2P" in text)
-        )
-    fused = np.zeros(len(names), bool)
-    for name_id in used.tolist():
-        fused[name_id] = table.is_fused(names[name_id])
-    launching = launching_paths(ranges, names, table)
-    inside = np.zeros(len(name), bool)
-    inside[placed.path >= 0] = launching[placed.path[placed.path >= 0]]
-    kind[(known[name] | inside) & ~fused[name]] = COMMUNICATION
+    Args:
+        gathered: its columns.
+        group: the sole process group, if its metadata lists just one.
 
-    texts, grid_size = _grids(gathered)
-    stream = device["stream"][order]
+    """
+    device, names = gathered.device, gathered.names
+    start = device["start"]
+    order = np.lexsort((device["end"], start))
+    start, name = start[order], device["name"][order]
+    correlation = device["correlation"][order]
+    syncs = gathered.syncs
+    calls = find_calls(
+        gathered.calls,
+        np.concatenate((correlation, syncs["correlation"], syncs["record"])),
+        np.concatenate((start, syncs["start"], syncs["start"])),
+    )
+    launch = calls.row(correlation)
+    columns: dict[str, NDArray[Any]] = {
+        "name": name,
+        "start_ns": start,
+        "end_ns": device["end"][order],
+        "stream": device["stream"][order],
+        "launch_start": at(calls.start, launch),
+        "launch_end": at(calls.end, launch),
+        "thread": at(calls.thread, launch, none=-1),
+        "graph": at(names.flag("graph")[calls.name], launch, none=0),
+        "device": device["device"][order],
+    }
+    tree = PathTree(names)
+    places = _place(gathered, tree, columns["thread"], columns["launch_start"])
+    recorded = device["kind"][order]
+    columns["kind"] = kind = _kinds(recorded, name, names.texts, tree.launching()[places.path])
+    columns["bytes"] = np.where(recorded == COPY, device["bytes"][order], NONE)
+    grid = device["grid"][order]
+    columns["evidence"] = np.where(kind == COMMUNICATION, _blocks(gathered)[grid], NONE)
+    columns["shape"] = np.where(places.dims > 0, places.dims, np.where(grid > 0, grid, -1))
+    columns |= {"path": places.path, "range_start": places.range_start, "range_path": places.range_path}
+    numbers = np.flatnonzero(kind == COMMUNICATION)
     return SpanColumns(
-        columns={
-            "kind": kind,
-            "name": name,
-            "stream": np.where(stream == NONE, device["tid"][order], stream),
-            "start_ns": start,
-            "end_ns": device["end"][order],
-            "launch_start": launch_start,
-            "launch_end": _at(calls["end"], launch),
-            "thread": thread,
-            "path": placed.path,
-            "range_start": placed.range_start,
-            "range_path": placed.range_path,
-            "shape": shapes(gathered, placed.row, texts[device["grid"][order]]),
-            "graph": _is_graph(calls["name"], launch, names),
-            "bytes": np.where(device["kind"][order] == COPY, device["bytes"][order], NONE),
-            "device": np.where(
-                device["device"][order] == NONE, device["pid"][order], device["device"][order]
-            ),
-            "evidence": np.where(kind == COMMUNICATION, grid_size[device["grid"][order]], NONE),
-        },
-        ranges=ranges,
-        device_row=order,
-        inner_row=placed.row,
+        columns=columns,
+        tree=tree,
+        collectives=collective_rows(
+            gathered,
+            span=numbers,
+            device_row=order[numbers],
+            places=places.only(numbers),
+            name=name[numbers],
+            group=group,
+        ),
+        waits=_waits(gathered, calls),
     )
 
 
-def launching_paths(ranges: HostRanges, names: list[str], table: kinds.Kinds) -> NDArray[np.bool_]:
-    """Return, by path, whether it lies inside a collective's host range."""
-    inside = np.zeros(len(ranges.parent), bool)
-    for path, (parent, name) in enumerate(zip(ranges.parent.tolist(), ranges.name.tolist(), strict=True)):
-        inside[path] = (parent >= 0 and inside[parent]) or table.launching.search(names[name]) is not None
-    return inside
+def _place(gathered: Gather, tree: PathTree, thread: NDArray[np.int32], time: NDArray[np.int64]) -> Places:
+    places = Places(len(thread))
+    launched = np.flatnonzero(thread >= 0)
+    for part in slices(gathered.ops):
+        rows = launched[part.holds(time[launched])]
+        HostRanges(part, gathered.names, tree).place(places, rows, thread[rows], time[rows])
+    return places
 
 
-def shapes(gathered: Gather, row: NDArray[np.int64], otherwise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the text id of each launch's shapes: the innermost operator's, else what is given."""
-    dims = gathered.ops["dims"]
-    if not len(dims):
-        return otherwise
-    none = gathered.texts[b""]
-    own = np.where(row >= 0, dims[np.maximum(row, 0)], none)
-    return np.asarray(np.where(own == none, otherwise, own), np.int64)
+def _kinds(
+    recorded: NDArray[np.int8], name: NDArray[np.int32], texts: list[str], launching: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    """Return each activity's kind (SEMANTICS 2): by the name table, and by what launched it."""
+    table = kinds.load()
+    known, fused = np.zeros(len(texts), bool), np.zeros(len(texts), bool)
+    for name_id in np.unique(name).tolist():
+        text = texts[name_id]
+        if text.startswith(("Memcpy", "Memset", "CopyDeviceToDevice")):
+            known[name_id] = "PtoP" in text or "P2P" in text
+        else:
+            known[name_id], fused[name_id] = table.is_communication(text), table.is_fused(text)
+    communication = (known[name] | launching) & ~fused[name]
+    return np.where(communication, np.int8(COMMUNICATION), recorded)
 
 
-def _at(values: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not len(values):
-        return np.full(len(row), NONE, np.int64)
-    return np.where(row >= 0, values[np.maximum(row, 0)], NONE)
-
-
-def _is_graph(call_name: NDArray[np.int32], launch: NDArray[np.int64], names: list[str]) -> NDArray[np.bool_]:
-    if not len(call_name):
-        return np.zeros(len(launch), bool)
-    graph = np.array(["GraphLaunch" in name for name in names], bool)
-    return np.asarray((launch >= 0) & graph[call_name[np.maximum(launch, 0)]])
-
-
-def _grids(gathered: Gather) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, by text id, the text id itself (-1: no text) and the blocks of that grid (NONE: not a grid)."""
-    ids = np.arange(len(gathered.texts), dtype=np.int64)
-    size = np.full(len(ids), NONE, np.int64)
+def _blocks(gathered: Gather) -> NDArray[np.int64]:
+    """Return, by text id, the thread blocks of that grid; NONE where the text is no grid."""
+    size = np.full(len(gathered.texts), NONE, np.int64)
     for text, number in gathered.texts.items():
-        if not text:
-            ids[number] = -1
-        elif b"\0" in text:
-            size[number] = _blocks(text.partition(b"\0")[0])
-    return ids, size
+        grid, mark, _ = text.partition(b"\0")
+        parts = [part.strip() for part in grid.strip(b"[] \n\t").split(b",")]
+        if mark and all(part.isdigit() and len(part) < 10 for part in parts):
+            product = 1
+            for part in parts:
+                product *= int(part)
+            size[number] = product if product < 2**31 else NONE
+    return size
 
 
-def _blocks(grid: bytes) -> int:
-    parts = [part.strip() for part in grid.strip(b"[] \n\t").split(b",")]
-    if not all(part.isdigit() for part in parts):
-        return NONE
-    product = 1
-    for part in parts:
-        product *= int(part)
-    return product if product < 2**31 else NONE
+def _waits(gathered: Gather, calls: Calls) -> dict[str, NDArray[np.int64]]:
+    """Return the recorded stream waits; those whose record call is not in the file are left out."""
+    syncs = gathered.syncs
+    wait = at(calls.start, calls.row(syncs["correlation"]))
+    wait = np.where(wait == NONE, syncs["start"], wait)
+    record = at(calls.start, calls.row(syncs["record"]))
+    rows = np.flatnonzero(record != NONE)
+    rows = rows[np.argsort(wait[rows], kind="stable")]
+    return {
+        "stream": syncs["stream"][rows],
+        "on_stream": syncs["on_stream"][rows],
+        "wait_start": wait[rows],
+        "record_start": record[rows],
+    }

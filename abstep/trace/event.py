@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from enum import Enum
+from typing import Annotated, Any, Union
 
 import msgspec
 from msgspec import Raw, Struct
@@ -38,11 +39,60 @@ class Args(Struct, gc=False):
     name: Raw = _NONE
 
 
-class Event(Struct, gc=False):
-    """A trace event. `ts` and `dur` stay text, so that no digit is lost."""
+class Cat(Enum):
+    """What an event is, by its category as recorded; everything not listed is not read."""
 
-    ph: str = ""
-    cat: str | None = None
+    KERNEL = "kernel"
+    COPY = "gpu_memcpy"
+    MEMSET = "gpu_memset"
+    CALL = "cuda_runtime"
+    OPERATOR = "cpu_op"
+    RANGE = "user_annotation"
+    SYNC = "cuda_sync"
+    STACK = "python_function"
+    OTHER = ""
+
+    __hash__ = object.__hash__  # Enum's own is Python code, and this is looked up for every event
+
+    @classmethod
+    def _missing_(cls, value: object) -> Cat:
+        return _CATEGORIES.get(str(value).lower(), cls.OTHER)
+
+
+#: Other spellings: older recorders, other devices.
+_CATEGORIES = {
+    "kernel": Cat.KERNEL,
+    "concurrent_kernel": Cat.KERNEL,
+    "mtia_ccp_events": Cat.KERNEL,
+    "hpu_op": Cat.KERNEL,
+    "async_npu": Cat.KERNEL,
+    "memcpy": Cat.COPY,
+    "gpu_memcpy": Cat.COPY,
+    "memset": Cat.MEMSET,
+    "gpu_memset": Cat.MEMSET,
+    "runtime": Cat.CALL,
+    "cuda_runtime": Cat.CALL,
+    "cuda_driver": Cat.CALL,
+    "hip_runtime": Cat.CALL,
+    "hip_driver": Cat.CALL,
+    "xpu_runtime": Cat.CALL,
+    "xpu_driver": Cat.CALL,
+    "mtia_runtime": Cat.CALL,
+    "privateuse1_runtime": Cat.CALL,
+    "privateuse1_driver": Cat.CALL,
+    "operator": Cat.OPERATOR,
+    "cpu_op": Cat.OPERATOR,
+    "user_annotation": Cat.RANGE,
+    "nvtx": Cat.RANGE,
+    "cuda_sync": Cat.SYNC,
+    "python_function": Cat.STACK,
+}
+
+
+class Event(Struct, gc=False, tag_field="ph", tag="X"):
+    """A complete event. `ts` and `dur` stay text, so that no digit is lost."""
+
+    cat: Cat = Cat.OTHER
     name: str | None = None
     pid: Int64 | str | None = None
     tid: Int64 | str | None = None
@@ -51,8 +101,25 @@ class Event(Struct, gc=False):
     args: Args | None = None
 
 
-_events = msgspec.json.Decoder(list[Event])
-_one = msgspec.json.Decoder(Event)
+class Metadata(Struct, gc=False, tag_field="ph", tag="M"):
+    """A metadata event: names of threads."""
+
+    name: str | None = None
+    pid: Int64 | str | None = None
+    tid: Int64 | str | None = None
+    args: Args | None = None
+
+
+def _skipped(phase: str) -> type[Struct]:
+    return msgspec.defstruct(f"Phase{ord(phase)}", [], gc=False, tag_field="ph", tag=phase)
+
+
+#: Every other phase of Chrome's format: flows, instants, counters, …; decoded to nothing.
+_OTHERS = tuple(_skipped(phase) for phase in "BEbneiICPNODSTpFsftVvRc()")
+AnyEvent = Union[(Event, Metadata, *_OTHERS)]  # type: ignore[valid-type]
+
+_events: Any = msgspec.json.Decoder(list[AnyEvent])
+_one: Any = msgspec.json.Decoder(AnyEvent)
 _texts = msgspec.json.Decoder(list[Raw])
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _AT_BYTE = re.compile(r"\(byte (\d+)\)")
@@ -61,9 +128,9 @@ decode_events = _events.decode
 decode_texts = _texts.decode
 
 
-def decode_odd(texts: list[Raw]) -> tuple[list[Event], list[str]]:
+def decode_odd(texts: list[Raw]) -> tuple[list[Any], list[str]]:
     """Return the events that can be read one by one, and what is wrong with the others."""
-    events: list[Event] = []
+    events: list[Any] = []
     wrong: list[str] = []
     for text in texts:
         try:

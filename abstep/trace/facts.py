@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from abstep.trace.clean import clean
-from abstep.trace.gather import NONE
+from abstep.trace.columns import NONE
 
 if TYPE_CHECKING:
     from abstep.trace.gather import Gather
@@ -77,10 +77,9 @@ def _device(header: dict[str, Any], gathered: Gather) -> str:
     keys = set(header)
     if any(key.startswith(("hip_", "roctracer", "rocprof")) for key in keys):
         return "rocm"
-    called = np.unique(gathered.calls["name"])
-    names = list(gathered.names)
-    for name_id in called.tolist():
-        name = names[name_id]
+    called = {name for part in gathered.calls.parts() for name in np.unique(part["name"]).tolist()}
+    for name_id in sorted(called):
+        name = gathered.names.texts[name_id]
         if name.startswith("hip"):
             return "rocm"
         if name.startswith("cu"):

@@ -2,143 +2,139 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from abstep.trace.gather import META_FIELDS
+from abstep.trace.columns import at
+from abstep.trace.gather import META_FIELDS, ON_HOST
 from abstep.trace.metadata import bytes_of_type, collective_of, element_counts, first_type
+from abstep.trace.recorded import Recorded
 from abstep.trace.tables import COLLECTIVES, frame
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from abstep.trace.gather import Gather
 
-#: Which argument of a c10d operator holds S of its kind: (output, input, …) where two are given.
-_SECOND = ("_reduce_scatter_base_", "alltoall_base_", "reduce_scatter_tensor_")
+#: c10d operators whose S is their second argument: (output, input, …).
+_SECOND = (
+    "_reduce_scatter_base_",
+    "reduce_scatter_tensor_",
+    "alltoall_base_",
+    "reduce_scatter_",
+    "alltoall_",
+)
+_DIMS, _TYPES = META_FIELDS.index("dims"), META_FIELDS.index("types")
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Communication spans of a host-only trace, one row a progress range, by start.
-
-    Attributes:
-        row: row in the ops columns.
-        launch: row of the launching operator; -1 for none.
-        facts: columns of tables.COLLECTIVES but `span`.
-
-    """
-
-    row: NDArray[np.int64]
-    launch: NDArray[np.int64]
-    facts: dict[str, list[Any]]
-
-    def table(self, numbers: NDArray[np.int64], others: NDArray[np.int64]) -> pl.DataFrame:
-        """Return the collectives table.
-
-        Args:
-            numbers: span numbers of these rows.
-            others: span numbers of communication that is no progress range.
-
-        """
-        columns: dict[str, list[Any]] = {"span": [*numbers.tolist(), *others.tolist()]}
-        for name in COLLECTIVES:
-            if name != "span":
-                filler = {"collective": "unknown", "source": "name"}.get(name)
-                columns[name] = [*self.facts[name], *([filler] * len(others))]
-        return frame(columns, COLLECTIVES).sort("span")
-
-
-def progress_rows(
-    gathered: Gather, progress: NDArray[np.int64], launches: NDArray[np.int64], groups: list[Any]
-) -> Progress:
-    """Join progress ranges to launches: the k-th start of a kind to its k-th launch.
+def join_progress(
+    rows: dict[str, NDArray[Any]], texts: list[str], progress: NDArray[np.int64], launches: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the launch of each progress range, -1 for none: the k-th start of a kind is its k-th launch.
 
     Args:
-        gathered: the file's columns.
-        progress: rows of progress ranges.
+        rows: columns with name and start.
+        texts: name id -> name.
+        progress: rows of progress ranges, by start.
         launches: rows of launching operators, by start.
-        groups: process groups of the metadata; a sole one is everyone's.
 
     """
-    ops, names = gathered.ops, list(gathered.names)
-    progress = progress[np.argsort(ops["start"][progress], kind="stable")]
-    shown = [collective_of(names[name]) for name in ops["name"][progress].tolist()]
-    asked = [collective_of(names[name]) for name in ops["name"][launches].tolist()]
-    kinds = set(shown)
-    played = np.array([_as_shown(kind, kinds) for kind in asked], object)
-    launch = np.full(len(progress), -1, np.int64)
-    for kind in kinds:
-        mine = np.flatnonzero(np.array([other == kind for other in shown], bool))
-        theirs = launches[played == kind] if len(launches) else launches
-        launch[mine] = _join(ops["start"][progress[mine]], ops["start"][theirs], theirs)
-    meta = gathered.meta
-    at = {row: index for index, (on, row) in enumerate(zip(meta["on"], meta["row"], strict=True)) if on == 1}
-    facts: dict[str, list[Any]] = {name: [] for name in COLLECTIVES if name != "span"}
-    group = _sole_group(groups)
-    for row, launched, kind in zip(progress.tolist(), launch.tolist(), shown, strict=True):
-        own = {field: meta[field][at[row]] for field in META_FIELDS} if row in at else None
-        asking = {field: meta[field][at[launched]] for field in META_FIELDS} if launched in at else None
-        name = names[int(ops["name"][launched])] if launched >= 0 else ""
-        real = collective_of(name) if launched >= 0 else "unknown"
-        dtype = first_type(own["types"]) if own else None
-        count = _elements(name, asking["dims"]) if asking else None
-        if count is None and own and kind != "all_gather":
-            count = sum(element_counts(own["dims"])) or None
-        size = bytes_of_type(dtype) if dtype else None
-        facts["collective"].append(real if real != "unknown" else kind)
-        facts["source"].append("launch" if real != "unknown" else "range")
-        facts["seq"].append(None)
-        facts["bytes"].append(count * size if count is not None and size is not None else None)
-        facts["dtype"].append(dtype)
-        facts["reduction"].append(None)
-        for field, value in group.items():
-            facts[field].append(value)
-    return Progress(progress, launch, facts)
-
-
-def _as_shown(kind: str, shown: set[str]) -> str:
-    """Return the kind under which gloo runs a launch: it has no reduce_scatter of its own."""
-    return "all_reduce" if kind == "reduce_scatter" and kind not in shown else kind
-
-
-def _join(
-    progress: NDArray[np.int64], launched: NDArray[np.int64], rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the launch of each progress range: k-th to k-th, after those launched before the capture."""
+    shown = _kinds(rows["name"][progress], texts)
+    asked = _kinds(rows["name"][launches], texts)
+    kinds = set(shown.tolist())
+    if "reduce_scatter" not in kinds:  # gloo has none of its own and runs it as all_reduce
+        asked = np.where(asked == "reduce_scatter", "all_reduce", asked)
     joined = np.full(len(progress), -1, np.int64)
-    for before in range(len(progress)):
-        count = min(len(progress) - before, len(launched))
-        if (progress[before : before + count] >= launched[:count]).all():
-            joined[before : before + count] = rows[:count]
-            break
+    for kind in kinds:
+        mine, theirs = np.flatnonzero(shown == kind), launches[asked == kind]
+        joined[mine] = _paired(rows["start"][progress[mine]], rows["start"][theirs], theirs)
     return joined
 
 
-def _elements(launch: str, dims: bytes) -> int | None:
-    counts = element_counts(dims)
-    if not counts:
-        return None
-    if launch.removeprefix("c10d::") in _SECOND and len(counts) > 1:
-        return counts[1]
-    return counts[0]
+def _kinds(name: NDArray[np.int32], texts: list[str]) -> NDArray[Any]:
+    used, inverse = np.unique(name, return_inverse=True)
+    return np.array([collective_of(texts[name_id]) for name_id in used.tolist()], object)[inverse]
 
 
-def _sole_group(groups: list[Any]) -> dict[str, Any]:
-    """Return the group columns of every collective, where there is only one group."""
-    empty: dict[str, Any] = dict.fromkeys(("group_name", "group_desc", "group_size", "group_ranks"))
-    if len(groups) != 1 or not isinstance(groups[0], dict):
-        return empty
-    group = groups[0]
-    ranks = group.get("ranks")
-    whole = isinstance(ranks, list) and all(isinstance(rank, int) for rank in ranks)
-    size = group.get("pg_size")
+def _paired(
+    started: NDArray[np.int64], launched: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Pair k-th with k-th, behind those that were launched before the capture began."""
+    joined = np.full(len(started), -1, np.int64)
+    if not len(launched) or not len(started):
+        return joined
+    # each range that starts before its launch shows one more from before the capture
+    before = 0
+    while before < len(started):
+        count = min(len(started) - before, len(launched))
+        early = np.flatnonzero(started[before : before + count] < launched[:count])
+        if not len(early):
+            joined[before : before + count] = rows[:count]
+            break
+        before += max(1, int(np.searchsorted(started[before:], launched[0])))
+    return joined
+
+
+def progress_table(
+    gathered: Gather,
+    *,
+    rows: dict[str, NDArray[Any]],
+    progress: NDArray[np.int64],
+    joined: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    group: dict[str, Any],
+) -> pl.DataFrame:
+    """Return the collectives table.
+
+    Args:
+        gathered: the file's columns.
+        rows: columns with name and row.
+        progress: rows of progress ranges.
+        joined: row of each one's launch; -1 for none.
+        numbers: span numbers of the progress ranges, then of communication that is none.
+        group: the sole process group, if there is just one.
+
+    """
+    recorded = Recorded(gathered)
+    own = at(recorded.facts, recorded.rows(ON_HOST, rows["row"][progress]), none=-1)
+    asked = at(recorded.facts, recorded.rows(ON_HOST, at(rows["row"], joined, none=-1)), none=-1)
+    combination = np.stack(
+        (rows["name"][progress], at(rows["name"], joined, none=-1), own, asked), axis=1
+    ).astype(np.int64)
+    distinct, inverse = np.unique(combination, axis=0, return_inverse=True)
+    facts, texts = list(gathered.meta_facts), gathered.names.texts
+    found = [_facts_of(row, facts, texts) for row in distinct.tolist()]
+    strays = len(numbers) - len(progress)
+    found.append({"collective": "unknown", "source": "name"})
+    which = np.concatenate((inverse.ravel(), np.full(strays, len(found) - 1))).astype(np.int64)
+    columns: dict[str, Any] = {
+        key: pl.Series([row.get(key, group.get(key)) for row in found], dtype=COLLECTIVES[key])[which]
+        for key in COLLECTIVES
+        if key not in ("span", "seq")
+    }
+    return frame({"span": numbers, **columns}, COLLECTIVES).sort("span")
+
+
+def _facts_of(row: list[int], facts: list[tuple[Any, ...]], texts: list[str]) -> dict[str, Any]:
+    name, launch_name, own, asked = row
+    kind = collective_of(texts[launch_name]) if launch_name >= 0 else "unknown"
+    source = "launch" if kind != "unknown" else "range"
+    kind = kind if kind != "unknown" else collective_of(texts[name])
+    dtype = first_type(facts[own][_TYPES]) if own >= 0 else None
+    count = None
+    if asked >= 0:
+        counts = element_counts(facts[asked][_DIMS])
+        second = texts[launch_name].removeprefix("c10d::") in _SECOND and len(counts) > 1
+        count = counts[1 if second else 0] if counts else None
+    elif own >= 0 and kind != "all_gather":  # gloo lists an all_gather's outputs too
+        count = sum(element_counts(facts[own][_DIMS])) or None
+    width = bytes_of_type(dtype) if dtype else None
     return {
-        "group_name": str(group["pg_name"]) if "pg_name" in group else None,
-        "group_desc": str(group["pg_desc"]) if "pg_desc" in group else None,
-        "group_size": size if isinstance(size, int) else None,
-        "group_ranks": ",".join(map(str, ranks)) if whole and ranks else None,  # type: ignore[arg-type]
+        "collective": kind,
+        "source": source,
+        "bytes": count * width if count is not None and width is not None else None,
+        "dtype": dtype,
+        "reduction": None,
     }

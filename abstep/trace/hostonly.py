@@ -8,206 +8,197 @@ on its own thread, joined to the k-th launch of its kind, which also says what i
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstep.trace import kinds
-from abstep.trace.device import COMMUNICATION, SpanColumns, shapes
-from abstep.trace.gather import NONE
-from abstep.trace.hostcollectives import Progress, progress_rows
-from abstep.trace.naming import is_backward
+from abstep.trace.columns import NONE, Columns, at
+from abstep.trace.device import COMMUNICATION, SpanColumns
+from abstep.trace.hostcollectives import join_progress, progress_table
 from abstep.trace.nesting import Nesting
-from abstep.trace.paths import HostRanges
+from abstep.trace.paths import HostRanges, PathTree, Places
+from abstep.trace.slices import slices
+from abstep.trace.work import bridged, without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from abstep.trace.gather import Gather
+    from abstep.trace.slices import Slice
 
-#: A hole this short between operators of one thread is the framework's own time, not a wait, ns.
-BRIDGED = 300_000
 #: Operators that hand work to a collective, or wait for one.
-LAUNCHES = re.compile(r"c10d::|_?c10d_functional::")
-_COMPUTE = re.compile(
-    r"(?!autograd::|torch::autograd::|torch::dynamo::autograd|_?c10d|record_param_comms|symm_mem::|gloo:|mpi:|ucc:|FSDP::)"
+_LAUNCH = re.compile(r"c10d::|_?c10d_functional::")
+_WORK = re.compile(
+    r"(?!autograd::|torch::autograd::|torch::dynamo::autograd|_?c10d|record_param_comms|symm_mem::|profiler::|FSDP::)"
     r"(?:[\w.]+::|cpp_fused|triton_|CompiledFunction|Torch-Compiled Region|torch_compile)"
 )
+WORK, LAUNCH, PROGRESS, STRAY = range(4)
+_DTYPES = {
+    "role": np.int8,
+    "row": np.int64,
+    "name": np.int32,
+    "start": np.int64,
+    "end": np.int64,
+    "thread": np.int32,
+    "dims": np.int32,
+    "path": np.int32,
+    "range_start": np.int64,
+    "range_path": np.int32,
+}
 
 
-def host_spans(gathered: Gather, groups: list[Any]) -> SpanColumns:
+@dataclass(frozen=True)
+class _Roles:
+    """By name id and by thread, what an operator is.
+
+    Attributes:
+        work, launch, progress: by name.
+        compute, progressing: by thread.
+
+    """
+
+    work: NDArray[np.bool_]
+    launch: NDArray[np.bool_]
+    progress: NDArray[np.bool_]
+    compute: NDArray[np.bool_]
+    progressing: NDArray[np.bool_]
+
+
+def host_spans(gathered: Gather, group: dict[str, Any]) -> SpanColumns:
     """Return the spans of a host-only trace.
 
     Args:
         gathered: its columns.
-        groups: the process groups its metadata lists.
+        group: the sole process group, if its metadata lists just one.
 
     """
-    ops, names = gathered.ops, list(gathered.names)
-    ranges = HostRanges(gathered)
-    progress = _by_name(names, lambda text: kinds.load().kernels.search(text) is not None)
-    is_progress = progress[ops["name"]] if ops.height else np.empty(0, bool)
-    threads = _compute_threads(gathered, names, is_progress)
-    work = _compute(gathered, names, threads)
-    launches = np.flatnonzero(_named(ops, _by_name(names, lambda text: text.startswith("c10d::"))))
-    launches = launches[np.argsort(ops["start"][launches], kind="stable")]
-    comm = progress_rows(gathered, np.flatnonzero(is_progress), launches, groups)
-    stray = _stray(gathered, is_progress, threads)
+    tree = PathTree(gathered.names)
+    found = _found(gathered, tree)
+    rows = {name: found[name] for name in _DTYPES}
+    by_role = [np.flatnonzero(rows["role"] == role) for role in (WORK, LAUNCH, PROGRESS, STRAY)]
+    work, launch, progress, stray = (
+        indices[np.lexsort((rows["end"][indices], rows["start"][indices]))] for indices in by_role
+    )
+    own = launch[_roles(gathered).compute[rows["thread"][launch]]] if len(launch) else launch
+    piece, start, end = without(rows, work, own)
+    whole = rows["end"][piece] == end
+    end = bridged(rows["thread"][piece], start, end, rows["thread"][own], rows["start"][own])
+    texts = gathered.names.texts
+    asked = launch[[texts[name].startswith("c10d::") for name in rows["name"][launch].tolist()]]
+    joined = join_progress(rows, texts, progress, asked)
 
-    row = np.concatenate((work.row, comm.row, stray))
-    start = np.concatenate((work.start, ops["start"][comm.row], ops["start"][stray])).astype(np.int64)
-    end = np.concatenate((work.end, ops["end"][comm.row], ops["end"][stray])).astype(np.int64)
-    launch = np.concatenate((work.row, comm.launch, np.full(len(stray), -1))).astype(np.int64)
-    kind = np.full(len(row), COMMUNICATION, np.int8)
-    kind[: len(work.row)] = 0
-    placed = ranges.place_rows(launch)
-    order = np.lexsort((end, start))
-    own = kind == 0
-    at = np.maximum(launch, 0)
-    launch_start = np.where(own, start, np.where(launch >= 0, _take(ops["start"], at), NONE))
-    launch_end = np.where(own, end, np.where(launch >= 0, _take(ops["end"], at), NONE))
-    columns = {
-        "kind": kind,
-        "name": _take(ops["name"], row),
-        "stream": _take(ops["thread"], row).astype(np.int64),
-        "start_ns": start,
-        "end_ns": end,
-        "launch_start": launch_start,
-        "launch_end": launch_end,
-        "thread": np.where(launch >= 0, _take(ops["thread"], at), -1),
-        "path": placed.path,
-        "range_start": placed.range_start,
-        "range_path": placed.range_path,
-        "shape": shapes(gathered, launch, np.full(len(row), -1, np.int64)),
+    row = np.concatenate((piece, progress, stray))
+    starts = np.concatenate((start, rows["start"][progress], rows["start"][stray]))
+    ends = np.concatenate((end, rows["end"][progress], rows["end"][stray]))
+    by = np.concatenate((piece, joined, np.full(len(stray), -1))).astype(np.int64)
+    is_work = np.arange(len(row)) < len(piece)
+    own_end = np.concatenate((np.where(whole, rows["end"][piece], end), ends[len(piece) :]))
+    columns: dict[str, NDArray[Any]] = {
+        "kind": np.where(is_work, np.int8(0), np.int8(COMMUNICATION)),
+        "name": rows["name"][row],
+        "stream": rows["thread"][row].astype(np.int64),
+        "start_ns": starts,
+        "end_ns": ends,
+        "launch_start": np.where(is_work, starts, at(rows["start"], by)),
+        "launch_end": np.where(is_work, own_end, at(rows["end"], by)),
+        "thread": at(rows["thread"], by, none=-1),
+        "path": at(rows["path"], by, none=-1),
+        "range_start": at(rows["range_start"], by),
+        "range_path": at(rows["range_path"], by, none=-1),
+        "shape": np.where(at(rows["dims"], by, none=0) > 0, at(rows["dims"], by, none=0), -1),
         "graph": np.zeros(len(row), bool),
         "bytes": np.full(len(row), NONE, np.int64),
         "device": np.full(len(row), NONE, np.int64),
         "evidence": np.full(len(row), NONE, np.int64),
     }
+    order = np.lexsort((ends, starts))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    first = len(work.row)
+    collectives = progress_table(
+        gathered, rows=rows, progress=progress, joined=joined, numbers=number[len(piece) :], group=group
+    )
+    none = np.empty(0, np.int64)
     return SpanColumns(
         columns={name: values[order] for name, values in columns.items()},
-        ranges=ranges,
-        device_row=np.full(len(row), -1, np.int64),
-        inner_row=placed.row[order],
-        collectives=comm.table(number[first : first + len(comm.row)], number[first + len(comm.row) :]),
+        tree=tree,
+        collectives=collectives,
+        waits=dict.fromkeys(("stream", "on_stream", "wait_start", "record_start"), none),
     )
 
 
-def _take(values: NDArray[Any], row: NDArray[np.int64]) -> NDArray[Any]:
-    return values[row] if len(values) else np.zeros(len(row), values.dtype)
+def _found(gathered: Gather, tree: PathTree) -> Columns:
+    """Return the operators that matter, with their places, slice by slice."""
+    found, roles = Columns(**_DTYPES), _roles(gathered)
+    for part in slices(gathered.ops):
+        chosen = _chosen(part, roles)
+        rows = np.concatenate(chosen)
+        role = np.repeat(np.arange(4, dtype=np.int8), [len(indices) for indices in chosen])
+        places = Places(len(rows))
+        placed = np.flatnonzero(role <= LAUNCH)
+        HostRanges(part, gathered.names, tree).place_rows(places, placed, part.rows["row"][rows[placed]])
+        found.add(
+            role=role,
+            path=places.path,
+            range_start=places.range_start,
+            range_path=places.range_path,
+            **{name: part.rows[name][rows] for name in ("row", "name", "start", "end", "thread", "dims")},
+        )
+    return found
 
 
-def _by_name(names: list[str], test: Any) -> NDArray[np.bool_]:
-    return np.array([test(name) for name in names], bool)
-
-
-def _named(ops: Any, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return wanted[ops["name"]] if ops.height else np.empty(0, bool)
-
-
-def _compute_threads(gathered: Gather, names: list[str], is_progress: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return, by thread, whether it runs forward, backward or optimizer."""
-    ops = gathered.ops
+def _roles(gathered: Gather) -> _Roles:
+    texts = gathered.names.texts
     count = len(gathered.threads)
-    chosen, worker = np.zeros(count, bool), np.zeros(count, bool)
-    if not ops.height:
-        return chosen
-    worker[np.unique(ops["thread"][is_progress])] = True
+    progressing, marked = np.zeros(count, bool), np.zeros(count, bool)
+    progressing[list(gathered.thread_flags["progress"])] = True
     for (pid, tid), thread in gathered.threads.items():
-        worker[thread] |= "gloo" in gathered.labels.get((pid, tid), "")
-    marked = _by_name(names, lambda text: text.startswith("ProfilerStep") or is_backward(text))
-    chosen[np.unique(ops["thread"][marked[ops["name"]]])] = True
-    chosen &= ~worker
-    if not chosen.any():
-        busy = np.bincount(ops["thread"], minlength=count) * ~worker
-        chosen[int(busy.argmax())] = bool(busy.max())
-    return chosen
+        progressing[thread] |= "gloo" in gathered.labels.get((pid, tid), "")
+    marked[list(gathered.thread_flags["step"] | gathered.thread_flags["backward"])] = True
+    compute = marked & ~progressing
+    if not compute.any() and gathered.ops.height:
+        busy = (
+            sum(np.bincount(part["thread"], minlength=count) for part in gathered.ops.parts()) * ~progressing
+        )
+        compute[int(np.argmax(busy))] = bool(np.max(busy))
+    return _Roles(
+        work=np.array([_WORK.match(text) is not None for text in texts], bool),
+        launch=np.array([_LAUNCH.match(text) is not None for text in texts], bool),
+        progress=gathered.names.flag("progress"),
+        compute=compute,
+        progressing=progressing & ~compute,
+    )
 
 
-class _Work:
-    """Compute spans: the row of the operator each is (part of), its start and end."""
-
-    def __init__(self, row: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> None:
-        self.row, self.start, self.end = row, start, end
-
-
-def _compute(gathered: Gather, names: list[str], threads: NDArray[np.bool_]) -> _Work:
-    ops = gathered.ops
-    if not ops.height:
-        none = np.empty(0, np.int64)
-        return _Work(none, none, none)
-    on_thread = threads[ops["thread"]]
-    is_launch = _named(ops, _by_name(names, lambda text: LAUNCHES.match(text) is not None)) & on_thread
-    is_work = _named(ops, _by_name(names, lambda text: _COMPUTE.match(text) is not None)) & on_thread
-    outer = _outermost(ops, np.flatnonzero(is_work & ~is_launch))
-    cuts = _outermost(ops, np.flatnonzero(is_launch))
-    row, start, end = _without(ops, outer, cuts)
-    thread = ops["thread"][row]
-    order = np.lexsort((start, thread))
-    row, start, end, thread = row[order], start[order], end[order], thread[order]
-    cut_thread, cut_start = ops["thread"][cuts], ops["start"][cuts]
-    hole = start[1:] - end[:-1]
-    bridged = (thread[1:] == thread[:-1]) & (hole > 0) & (hole < BRIDGED)
-    at = np.flatnonzero(bridged)
-    if len(at):
-        length = int(max(end.max(), cut_start.max(initial=0))) - int(start.min()) + 1
-        line = np.sort(cut_thread.astype(np.int64) * length + (cut_start - start.min()))
-        here = thread[at].astype(np.int64) * length - start.min()
-        crossed = np.searchsorted(line, here + end[at]) != np.searchsorted(line, here + start[at + 1])
-        at = at[~crossed]
-        end = end.copy()
-        end[at] = start[at + 1]
-    return _Work(row, start, end)
+def _chosen(part: Slice, roles: _Roles) -> tuple[NDArray[np.int64], ...]:
+    """Return the slice's own rows of each role: work, launches, progress ranges, strays of their threads."""
+    rows = part.rows
+    name, thread = rows["name"], rows["thread"]
+    compute = roles.compute[thread]
+    progress = roles.progress[name]
+    launch = roles.launch[name] & ~roles.progressing[thread]
+    work = _outermost(part, np.flatnonzero(compute & roles.work[name] & ~launch & ~progress))
+    stray = np.flatnonzero(roles.progressing[thread] & ~progress & ~rows["range"])
+    inside = _nested(rows, np.flatnonzero(progress)).enclosing(thread[stray], rows["start"][stray]) >= 0
+    return (
+        work,
+        _fresh(part, np.flatnonzero(launch)),
+        _fresh(part, np.flatnonzero(progress)),
+        _outermost(part, stray[~inside]),
+    )
 
 
-def _outermost(ops: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those of the rows that lie in no other of them."""
-    if not len(rows):
-        return rows
-    nesting = Nesting(ops["thread"][rows], ops["start"][rows], ops["end"][rows])
-    return np.asarray(np.sort(rows[nesting.order[nesting.levels[0]]]))
+def _nested(rows: dict[str, NDArray[Any]], chosen: NDArray[np.int64]) -> Nesting:
+    return Nesting(rows["thread"][chosen], rows["start"][chosen], rows["end"][chosen])
 
 
-def _without(
-    ops: Any, rows: NDArray[np.int64], cuts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows in pieces, with the cuts that lie inside them taken out."""
-    start, end = ops["start"][rows], ops["end"][rows]
-    if not len(cuts) or not len(rows):
-        return rows, start, end
-    inside = Nesting(ops["thread"][rows], start, end).enclosing(ops["thread"][cuts], ops["start"][cuts])
-    order = Nesting(ops["thread"][rows], start, end).order
-    hit = inside >= 0
-    within = order[inside[hit]]
-    piece_row = np.concatenate((np.arange(len(rows)), within))
-    piece_start = np.concatenate((start, np.minimum(ops["end"][cuts][hit], end[within])))
-    piece_end = np.concatenate((end, end[within]))
-    sort = np.lexsort((piece_start, piece_row))
-    piece_row, piece_start, piece_end = piece_row[sort], piece_start[sort], piece_end[sort]
-    cut_start = np.sort(ops["start"][cuts][hit])
-    same = piece_row[1:] == piece_row[:-1]
-    following = np.searchsorted(cut_start, piece_start[:-1][same])
-    piece_end[:-1][same] = cut_start[np.minimum(following, len(cut_start) - 1)]
-    kept = piece_end > piece_start
-    return rows[piece_row[kept]], piece_start[kept], piece_end[kept]
+def _outermost(part: Slice, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those rows that lie in no other of them and start in the slice."""
+    if not len(chosen):
+        return chosen
+    nesting = _nested(part.rows, chosen)
+    return _fresh(part, chosen[nesting.order[nesting.levels[0]]])
 
 
-def _stray(gathered: Gather, is_progress: NDArray[np.bool_], threads: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return operators on the collectives' own threads that lie in no progress range: communication too."""
-    ops = gathered.ops
-    if not ops.height or not is_progress.any():
-        return np.empty(0, np.int64)
-    own = np.zeros(len(threads), bool)
-    own[np.unique(ops["thread"][is_progress])] = True
-    own &= ~threads
-    rows = np.flatnonzero(own[ops["thread"]] & ~is_progress & ~ops["range"].astype(bool))
-    rows = _outermost(ops, rows)
-    ranges = np.flatnonzero(is_progress)
-    nesting = Nesting(ops["thread"][ranges], ops["start"][ranges], ops["end"][ranges])
-    return rows[nesting.enclosing(ops["thread"][rows], ops["start"][rows]) < 0]
-
-
-__all__ = ["BRIDGED", "Progress", "host_spans"]
+def _fresh(part: Slice, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    return chosen[chosen >= part.carried]

@@ -17,6 +17,7 @@ GZIP = b"\x1f\x8b"
 #: Most bytes of one inflated block; peak memory grows with it, and smaller ones cost more calls.
 BLOCK = 4 << 20
 _READ = 256 << 10
+_DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub says otherwise
 
 
 class CutShortError(Exception):
@@ -57,11 +58,9 @@ def _plain(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterator[b
 
 def _inflated(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterator[bytes]:
     inflate = isal_zlib.decompressobj(wbits=31)
-    members = 0
     while True:
         data = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
         if inflate.eof:
-            members += 1
             data = data or file.read(_READ)
             if data and len(data) < 2:
                 data += file.read(_READ)
@@ -72,7 +71,7 @@ def _inflated(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterato
             data = file.read(_READ)
         try:
             block = inflate.decompress(data, BLOCK)
-        except isal_zlib.error as error:
+        except _DAMAGED as error:
             raise CutShortError from error
         if not (data or block or inflate.eof):
             raise CutShortError

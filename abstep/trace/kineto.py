@@ -31,8 +31,15 @@ def read_kineto(path: Path, on_bytes: Callable[[int], None] | None = None) -> Fi
     """
     text = TraceText(str(path), blocks(path, on_bytes))
     gathered = Gather()
-    for events in text.events():
-        gathered.take(events)
+    try:
+        for events in text.events():
+            gathered.take(events)
+        return _tables(path, text, gathered)
+    finally:
+        gathered.close()
+
+
+def _tables(path: Path, text: TraceText, gathered: Gather) -> FileTables:
     gathered.odd += text.odd
     gathered.odd_example = text.odd_example if gathered.odd_example is None else gathered.odd_example
     if gathered.odd and not (gathered.device.height or gathered.ops.height):

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from abstep.trace.gather import COMM_RANGE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from abstep.trace.nametable import COMM_RANGE
 
 _OPTIMIZER = re.compile(r"Optimizer\.step#")
 _EVALUATE = re.compile(r"autograd::engine::evaluate_function")
@@ -60,35 +52,6 @@ def outerness(name: str, *, is_range: bool) -> int:
     return 5 if name.startswith("aten::") else 4
 
 
-def is_backward(name: str) -> bool:
-    """Return whether a range of that name shows that its thread runs autograd nodes."""
-    return _EVALUATE.match(name) is not None
-
-
-def naming_paths(
-    parent: NDArray[np.int32], name: NDArray[np.int32], is_range: NDArray[np.bool_], names: Sequence[str]
-) -> NDArray[np.int32]:
-    """Return, for each path, the path of the range that names it; -1 where none does.
-
-    Args:
-        parent: path of the enclosing range; parents come before their children; -1 at the root.
-        name: name id of each path's innermost range.
-        is_range: whether that range is an annotation rather than an operator.
-        names: name id -> text.
-
-    """
-    best = np.full(len(parent), -1, np.int32)
-    rank = np.full(len(parent), NOTHING, np.int8)
-    packing = np.zeros(len(parent), bool)
-    for path, (outer, name_id, annotated) in enumerate(
-        zip(parent.tolist(), name.tolist(), is_range.tolist(), strict=True)
-    ):
-        own = rank_of(names[name_id], is_range=annotated)
-        if outer >= 0:
-            best[path], rank[path], packing[path] = best[outer], rank[outer], packing[outer]
-        if packing[path]:
-            continue
-        packing[path] = _PACKING.match(names[name_id]) is not None
-        if own < rank[path]:
-            best[path], rank[path] = path, own
-    return best
+def is_packing(name: str) -> bool:
+    """Return whether everything inside a range of that name only moves data for others."""
+    return _PACKING.match(name) is not None

@@ -6,6 +6,7 @@ crossing annotation; an end that runs over its parent's is drawn in.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_REPAIRS = 20
+_MICROSECOND = 1000
 
 
 class Nesting:
@@ -45,8 +47,11 @@ class Nesting:
         self._line = _Timeline(thread, start, end)
         key = self._line.at(thread, start)
         close = self._line.at(thread, np.maximum(end, start + 1))
-        ties = (-close,) if outerness is None else (outerness, -close)
-        self.order = np.lexsort((*ties, key))
+        if outerness is None:
+            outerness = np.zeros(len(key), np.int8)
+        elif len(start) and not (start % _MICROSECOND).any():
+            close = _untruncated(key, close, outerness)
+        self.order = np.lexsort((outerness, -close, key))
         self._key = key[self.order]
         self._close = close[self.order]
         for _ in range(_MOST_REPAIRS):
@@ -61,9 +66,9 @@ class Nesting:
         depth = np.arange(count) - np.searchsorted(np.sort(self._close), self._key, side="right")
         by_depth = np.argsort(depth, kind="stable")
         bounds = np.searchsorted(depth[by_depth], np.arange(int(depth.max(initial=-1)) + 2))
-        self.levels = [by_depth[lo:hi] for lo, hi in zip(bounds, bounds[1:], strict=False)]
+        self.levels = [by_depth[lo:hi] for lo, hi in pairwise(bounds)]
         self.parent = np.full(count, -1, np.int64)
-        for outer, inner in zip(self.levels, self.levels[1:], strict=False):
+        for outer, inner in pairwise(self.levels):
             self.parent[inner] = outer[np.searchsorted(outer, inner) - 1]
 
     def _crossing(self) -> NDArray[Any]:
@@ -110,3 +115,26 @@ class _Timeline:
             exact = self._ranks[np.minimum(at, len(self._ranks) - 1)] == time
             offset = 2 * at + exact
         return np.asarray(thread.astype(np.int64) * self._length + offset, np.int64)
+
+
+def _untruncated(key: NDArray[Any], close: NDArray[Any], outerness: NDArray[Any]) -> NDArray[Any]:
+    """Return the ends with an outer range's drawn out to that of an inner one it seems to lie in.
+
+    Where whole microseconds are kept, a range and the first one in it may start in the same microsecond, and the
+    inner one may end a microsecond later. Which is outer then shows by name, or by the file's order.
+    """
+    close = close.copy()
+    for _ in range(3):
+        order = np.lexsort((outerness, -close, key))
+        first, second = order[:-1], order[1:]
+        over = close[first] - close[second]
+        inner_first = (outerness[first] > outerness[second]) | (
+            (outerness[first] == outerness[second]) & (first > second)
+        )
+        wrong = np.flatnonzero(
+            (key[first] == key[second]) & (over > 0) & (over <= _MICROSECOND) & inner_first
+        )
+        if not len(wrong):
+            break
+        close[second[wrong]] = close[first[wrong]]
+    return close

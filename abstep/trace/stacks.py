@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from abstep.trace.event import Event
+from typing import Any
 
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _STACK = b'"python_function"'
@@ -27,7 +24,7 @@ class StackFilter:
         self._decided = False
         self._between: bytes | None = None
 
-    def look_at(self, text: bytes, events: list[Event]) -> None:
+    def look_at(self, text: bytes, events: list[Any]) -> None:
         """Decide, once, by a list that has been decoded in full."""
         if self._decided or not events:
             return
@@ -39,12 +36,12 @@ class StackFilter:
         if text.count(between) + 1 == len(events):
             self._between = between
 
-    def without_stacks(self, text: bytes) -> bytes:
-        """Return the comma-separated events without python stacks, if that pays."""
+    def without_stacks(self, listed: bytes) -> bytes:
+        """Return the list of events without python stacks, if that pays."""
         if self._between is None:
-            return text
-        text = text.strip()
+            return listed
+        text = listed[1:-1].strip()
         if text[:1] != b"{" or text[-1:] != b"}":
-            return text
+            return listed
         kept = [part for part in text[1:-1].split(self._between) if _STACK not in part or _STEP in part]
-        return b"".join((b"{", self._between.join(kept), b"}")) if kept else b""
+        return b"".join((b"[{", self._between.join(kept), b"}]")) if kept else b"[]"

@@ -8,13 +8,13 @@ as it is; from then on python stacks are cut out before decoding where they are 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from abstep.errors import TraceError
 from abstep.trace.event import (
-    Event,
     byte_of,
     decode_events,
     decode_odd,
@@ -55,38 +55,51 @@ class TraceText:
         self._cut_short = False
         self._is_list = False
         self._before = b""
-        self._after: bytes | None = None
+        self._after = b""
+        self._is_closed = False
         self._stacks = StackFilter()
         self.header = b"{}"
         self.odd = 0
         self.odd_example: str | None = None
         self.truncated = False
 
-    def events(self) -> Iterator[list[Event]]:
+    def events(self) -> Iterator[list[Any]]:
         """Yield the events in lists of some thousands.
 
         Raises:
             TraceError: no trace events in it, or it breaks off among them.
 
         """
-        rest = self._find_events()
-        while self._after is None and (block := self._next()):
-            text = rest + block
-            cut = _last_boundary(text)
+        rest, block = b"", self._find_events()
+        while block and not self._ended():
+            cut = _last_boundary(block)
             if cut == 0:
-                rest = text
+                rest += block
+                if len(rest) > _MOST_METADATA:
+                    raise TraceError(
+                        f"{self._name}: an event near byte {self._read} is over 64 MB long",
+                        "give a trace written by torch.profiler",
+                    )
+                block = self._next()
                 continue
-            events, left = self._read_list(text[:cut], last=False)
-            rest = left + (b"," if left else b"") + text[cut + 1 :] if self._after is None else b""
-            if self._after is not None:
-                self._after += text[cut:]
+            listed = b"".join((b"[", rest, memoryview(block)[:cut], b"]"))
+            events, left = self._read_list(listed)
+            if self._ended():
+                self._after += block[cut:]
+            else:
+                rest = b"".join((left, b"," if left else b"", memoryview(block)[cut + 1 :]))
             yield events
-        if self._after is None:
-            events, left = self._read_list(rest, last=True)
+            block = self._next()
+        if not self._ended():
+            events, left = self._read_broken(rest)
             if left:
                 self._breaks_off(left)
             yield events
         self._read_tail()
+
+    def _ended(self) -> bool:
+        """Return whether the list of events has been closed; then what follows it is kept in `_after`."""
+        return self._is_closed
 
     def _next(self) -> bytes:
         try:
@@ -142,17 +155,17 @@ class TraceText:
             "record or copy it again; the step it was in cannot be told from a whole one",
         )
 
-    def _read_list(self, text: bytes, *, last: bool) -> tuple[list[Event], bytes]:
-        """Return the events of a comma-separated text, and what is left of it when it ends amid an event."""
-        if not last:
-            filtered = self._stacks.without_stacks(text)
-            try:
-                events = decode_events(b"".join((b"[", filtered, b"]")))
-            except _BROKEN:
-                pass
-            else:
-                self._stacks.look_at(text, events)
-                return events, b""
+    def _read_list(self, listed: bytes) -> tuple[list[Any], bytes]:
+        """Return the events of a list, and what is left of it when it ends amid an event."""
+        try:
+            events = decode_events(self._stacks.without_stacks(listed))
+        except _BROKEN:
+            return self._read_broken(listed[1:-1])
+        self._stacks.look_at(listed, events)
+        return events, b""
+
+    def _read_broken(self, text: bytes) -> tuple[list[Any], bytes]:
+        """Read comma-separated events that are no whole list, or hold something odd."""
         for repair in (False, True):
             whole = repaired(text) if repair else text
             found = self._whole_list(whole)
@@ -160,15 +173,19 @@ class TraceText:
                 return found, b""
         return self._piecewise(whole)
 
-    def _whole_list(self, text: bytes) -> list[Event] | None:
+    def _whole_list(self, text: bytes) -> list[Any] | None:
         """Return the events up to the list's end, or nothing if the text is no list of JSON values."""
         try:
-            return self._decode(text)
+            texts = decode_texts(b"".join((b"[", text, b"]")))
         except msgspec.DecodeError as error:
             end = self._end_of_list(text, error)
-            return None if end is None else self._decode(text[:end])
+            if end is None:
+                return None
+            text = text[:end]
+            texts = decode_texts(b"".join((b"[", text, b"]")))
         except (RecursionError, UnicodeDecodeError):
             return None
+        return self._decode(text, texts)
 
     def _end_of_list(self, text: bytes, error: msgspec.DecodeError) -> int | None:
         """Return where the list's closing bracket stands, and keep what follows it."""
@@ -178,33 +195,34 @@ class TraceText:
         inside, bracket, space = text[: behind - 1].rpartition(b"]")
         if not bracket or space.strip(_SPACE):
             return None
-        self._after = text[behind - 1 :]
+        self._after, self._is_closed = text[behind - 1 :], True
         return len(inside)
 
-    def _decode(self, text: bytes) -> list[Event]:
-        listed = b"".join((b"[", text, b"]"))
+    def _decode(self, text: bytes, texts: list[msgspec.Raw]) -> list[Any]:
+        """Return the events of a text that is known to be a list: at once, or those that can be read."""
         try:
-            return decode_events(listed)
+            whole: list[Any] = decode_events(b"".join((b"[", text, b"]")))
         except _BROKEN:
-            events, wrong = decode_odd(decode_texts(listed))
-        self.count_odd(len(wrong), wrong[0] if wrong else "")
-        return events
+            whole, wrong = decode_odd(texts)
+            self.count_odd(len(wrong), wrong[0] if wrong else "")
+        return whole
 
-    def _piecewise(self, text: bytes) -> tuple[list[Event], bytes]:
+    def _piecewise(self, text: bytes) -> tuple[list[Any], bytes]:
         """Split at what looks like a boundary; each piece is read alone, the last may be incomplete."""
         cuts = [0, *(found.end() for found in _BOUNDARY.finditer(text)), len(text)]
-        events: list[Event] = []
-        for start, stop in zip(cuts, cuts[1:], strict=False):
+        events: list[Any] = []
+        for start, stop in pairwise(cuts):
             piece = text[start:stop].rstrip(_SPACE)
             if stop < len(text):
                 piece = piece.removesuffix(b",")
             try:
-                events += self._decode(piece)
+                events += self._decode(piece, decode_texts(b"".join((b"[", piece, b"]"))))
             except msgspec.DecodeError as error:
                 end = self._end_of_list(piece, error)
                 if end is not None:
-                    self._after = (self._after or b"") + text[start + len(piece) :]
-                    events += self._decode(piece[:end])
+                    self._after += text[start + len(piece) :]
+                    whole = b"".join((b"[", piece[:end], b"]"))
+                    events += self._decode(piece[:end], decode_texts(whole))
                     return events, b""
                 if stop == len(text) and is_cut_short(error):
                     return events, piece
@@ -220,7 +238,7 @@ class TraceText:
             self.odd_example = example
 
     def _read_tail(self) -> None:
-        after = self._after or b""
+        after = self._after
         while block := self._next():
             after += block
             if len(after) > _MOST_METADATA:
