@@ -26,7 +26,7 @@ _SPECIAL = {
 # # + = - begin a block only at the start, # also closes a heading
 _SYNTAX = re.compile(r"(?<![^\W_])_|_(?![^\W_])|^[#+=-](?!\d)|#(?=#*$)")
 _ORDINAL = re.compile(r"^(\d{1,9})([.)])(?= |$)")
-_LINK = re.compile(r"(?i)www\.|:(?=//|[\w+-]+:)|(?:mailto|xmpp):|#(?=\d)|\bgh-(?=\d)")
+_LINK = re.compile(r"(?i)www(?=\.)|:(?=//|[\w+-]+:)|(?:mailto|xmpp):|#(?=\d)|\bgh-(?=\d)")
 
 
 def plain(text: str, *, width: int | None = None) -> str:

@@ -218,7 +218,7 @@ def test_plain_shows_the_text_and_nothing_else(text: str) -> None:
         assert all(_words(t) or t.type.startswith("strong") for t in inline.children or ())
         words = "".join(t.content for t in inline.children or () if t.type.startswith("text"))
         assert words.replace("\u200b", "").removeprefix("a: ") == shown
-        assert not re.search(r"@\w|(?<!\w)#\d|://|www\.\w", words)
+        assert not re.search(r"@\w|(?<!\w)#\d|://|www\.", words)
 
 
 @given(st.text(max_size=40))
@@ -245,7 +245,7 @@ def test_readable_names_stay_readable() -> None:
         == "all_reduce in backward before layers.0.mlp.w1 #k"
     )
     assert plain("-5.29 ms; 0.99; 2.7.1+cu126") == "-5.29 ms; 0.99; 2.7.1+cu126"
-    assert plain("www.x.yz") == f"www.{BREAK}x.yz"
+    assert plain("www.x.yz") == f"www{BREAK}.x.yz"
     assert plain("step #1") == f"step #{BREAK}1"
     assert plain("a" * 50, width=11) == "aaaaa…aaaaa"
 
