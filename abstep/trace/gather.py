@@ -116,8 +116,8 @@ class Gather:
         ):
             columns.close()
 
-    def take(self, events: list[Any]) -> None:
-        """Sort a list of events into columns."""
+    def take(self, events: list[Any]) -> int:
+        """Sort a list of events into columns and return how many were python stacks, which are dropped."""
         by_cat: dict[Cat, list[Event]] = {cat: [] for cat in Cat}
         self.events += len(events)
         for event in events:
@@ -134,6 +134,7 @@ class Gather:
         for cat, rows in by_cat.items():
             if rows:
                 self._take_rows(cat, rows)
+        return len(stacks)
 
     def _take_rows(self, cat: Cat, rows: list[Event]) -> None:
         rows, start, end = self._timed(rows)

@@ -33,7 +33,7 @@ def read_kineto(path: Path, on_bytes: Callable[[int], None] | None = None) -> Fi
     gathered = Gather()
     try:
         for events in text.events():
-            gathered.take(events)
+            text.stacks.saw(gathered.take(events), len(events))
         return _tables(path, text, gathered)
     finally:
         gathered.close()

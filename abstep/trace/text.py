@@ -41,6 +41,7 @@ class TraceText:
     """One trace's text. Iterate `events()` to the end, then read the rest.
 
     Attributes:
+        stacks: told by the reader what it saw, so that stacks can be cut out before decoding.
         header: the JSON around the events, with the events left out.
         odd: events counted and skipped.
         odd_example: what was wrong with the first.
@@ -57,7 +58,7 @@ class TraceText:
         self._before = b""
         self._after = b""
         self._is_closed = False
-        self._stacks = StackFilter()
+        self.stacks = StackFilter()
         self.header = b"{}"
         self.odd = 0
         self.odd_example: str | None = None
@@ -158,11 +159,9 @@ class TraceText:
     def _read_list(self, listed: bytes) -> tuple[list[Any], bytes]:
         """Return the events of a list, and what is left of it when it ends amid an event."""
         try:
-            events = decode_events(self._stacks.without_stacks(listed))
+            return decode_events(self.stacks.without_stacks(listed)), b""
         except _BROKEN:
             return self._read_broken(listed[1:-1])
-        self._stacks.look_at(listed, events)
-        return events, b""
 
     def _read_broken(self, text: bytes) -> tuple[list[Any], bytes]:
         """Read comma-separated events that are no whole list, or hold something odd."""

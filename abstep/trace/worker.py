@@ -19,7 +19,7 @@ from abstep.trace.detect import read_trace
 
 LENGTH = struct.Struct("<Q")
 #: Bytes of a file between two messages of progress.
-_STRIDE = 8 << 20
+_STRIDE = 1 << 20
 
 
 def send(stream: BinaryIO, message: object) -> None:
