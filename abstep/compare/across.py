@@ -45,7 +45,7 @@ def collective_rows(side: MeasuredSide, weights: Weights) -> list[CollectiveRow]
     for keys, group in sorted(instances.partition_by(KEYS, as_dict=True).items()):
         means = {name: _mean(group, name) for name in SUMMED}
         late = late_rank(group)
-        called, lead = is_persistently_late(group, late[0])
+        called, lead = is_persistently_late(group, late)
         collective, role, phase = (str(key) for key in keys)
         rows.append(
             CollectiveRow(
@@ -100,45 +100,65 @@ def _bus_bandwidth(group: pl.DataFrame, collective: str) -> float | None:
 def late_rank(group: pl.DataFrame) -> tuple[int | None, float | None, str | None]:
     """Return (late_rank, late_share, late_reason) of a group of instances.
 
-    late_rank: the rank that most often arrives last, of instances counted once. late_reason: what its lateness
-    is made of: its own longer compute, its host, or its stream still carrying another collective (queue).
+    late_rank: the rank that most often arrives last, of the instances it takes part in. late_reason: what its
+    lateness is made of: its own longer compute, its host, or its stream still carrying another collective (queue).
     """
-    once = group.drop_nulls("late_rank").unique("instance", keep="first", maintain_order=True)
-    if once.is_empty():
+    last = group.filter(pl.col("rank") == pl.col("late_rank"))
+    if last.is_empty():
         return None, None, None
-    counts = once.group_by("late_rank").len().sort(["len", "late_rank"], descending=[True, False])
-    rank, count = counts.row(0)
-    own = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank))
-    return int(rank), count / once.height, late_reason(own)
+    taking_part = (
+        group.drop_nulls("late_rank").group_by("rank").agg(pl.col("instance").n_unique().alias("instances"))
+    )
+    counts = (
+        last.group_by("rank")
+        .agg(pl.col("instance").n_unique().alias("last"))
+        .join(taking_part, on="rank")
+        .sort(["last", "rank"], descending=[True, False])
+    )
+    rank, times, instances = counts.row(0)
+    return int(rank), times / instances, late_reason(group, int(rank))
 
 
-def late_reason(own: pl.DataFrame) -> str | None:
-    """Return what made a rank late in the instances where it was the last: compute, host or queue."""
-    known = own.drop_nulls(["lead_ns", "queue_ns", "first_valid_launch"])
+def late_reason(group: pl.DataFrame, rank: int) -> str | None:
+    """Return what made a rank late in the instances where it was the last: compute, host or queue.
+
+    Its lead over the second last splits at its own first valid launch: what it queued after that is queue. Of
+    the rest, what its compute since the window's start exceeds the other ranks' is compute, the remainder host.
+    """
+    others = (
+        group.filter(pl.col("rank") != rank)
+        .group_by("instance")
+        .agg(pl.col("busy_ns").median().alias("usual"))
+    )
+    own = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank)).join(others, on="instance")
+    known = own.drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual"])
     if known.is_empty():
         return None
-    queued = pl.min_horizontal("lead_ns", "queue_ns").cast(pl.Float64)
-    by_compute = (pl.col("producer_end") >= pl.col("host_launch")).fill_null(value=False)
-    ready = pl.col("lead_ns") - queued
+    lead = pl.col("lead_ns").cast(pl.Float64)
+    queued = pl.min_horizontal(lead, pl.col("queue_ns").cast(pl.Float64))
+    longer = (pl.col("busy_ns") - pl.col("usual")).clip(0, None)
+    computed = pl.min_horizontal(lead - queued, longer)
     sums = known.select(
+        computed.sum().alias("compute"),
+        (lead - queued - computed).sum().alias("host"),
         queued.sum().alias("queue"),
-        ready.filter(by_compute).sum().alias("compute"),
-        ready.filter(~by_compute).sum().alias("host"),
     ).row(0, named=True)
     return max(("compute", "host", "queue"), key=lambda reason: sums[reason])
 
 
-def is_persistently_late(group: pl.DataFrame, rank: int | None) -> tuple[bool, float | None]:
+def is_persistently_late(
+    group: pl.DataFrame, late: tuple[int | None, float | None, str | None]
+) -> tuple[bool, float | None]:
     """Say whether text may call a rank late, and by how much it was last (median, ns).
 
-    Last in 60 % of instances, and its median lead over the second last exceeds 3 x the clock's spread.
+    Last in 60 % of its instances, and its median lead over the second last exceeds 3 x the clock's spread.
     """
-    once = group.drop_nulls("late_rank").unique("instance", keep="first", maintain_order=True)
-    last = once.filter(pl.col("late_rank") == rank)
-    if rank is None or last.is_empty():
+    rank, share, _ = late
+    if rank is None or share is None:
         return False, None
+    last = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank))
     lead, spread = last.select(pl.col("lead_ns").median(), pl.col("uncertain_ns").median()).row(0)
-    return bool(last.height >= LATE_SHARE * once.height and lead > LATE_LEAD * spread), float(lead)
+    return bool(share >= LATE_SHARE and lead > LATE_LEAD * spread), float(lead)
 
 
 def mean_uncertainty(group: pl.DataFrame) -> float | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from abstep import __version__
 from abstep.compare.account import account
 from abstep.compare.across import collective_rows
+from abstep.compare.align import renamed_anchors
 from abstep.compare.comparability import comparability
 from abstep.compare.comparison import CategoryRow, Comparison, Explanation, SlotRow, Tail
 from abstep.compare.contention import contention, contention_rows, control
@@ -91,15 +92,20 @@ def compare(
                 "record more active steps in one profiler cycle: the last one of a cycle has no end",
             )
     checks = comparability(base, variant)
-    parts = (with_slots(base.parts), with_slots(variant.parts))
-    slowed = contention(base, variant)
+    renamed = renamed_anchors(base, variant)
+    parts = (with_slots(base.parts), with_slots(variant.parts, renamed))
+    exposed = (slot_windows(parts[0]), slot_windows(parts[1]))
+    bare = Sides(tuple(run_metrics(base, exposed[0])), tuple(run_metrics(variant, exposed[1])))
+    # which windows are typical depends on the steps alone; contention is measured on these
+    first = compare_runs(bare.base, bare.variant, options.statistics())
+    shares = window_weights(bare, first.kept, first.compared)
+    pair = ((base, weights(base, shares.base)), (variant, weights(variant, shares.variant)))
+    slowed = contention(base, variant, (pair[0][1].cells, pair[1][1].cells), renamed)
     metrics = Sides(
-        tuple(run_metrics(base, slot_windows(parts[0]), slowed.values[0])),
-        tuple(run_metrics(variant, slot_windows(parts[1]), slowed.values[1])),
+        tuple(run_metrics(base, exposed[0], slowed.values[0])),
+        tuple(run_metrics(variant, exposed[1], slowed.values[1])),
     )
     found = compare_runs(metrics.base, metrics.variant, options.statistics())
-    shares = window_weights(metrics, found.kept, found.compared)
-    pair = ((base, weights(base, shares.base)), (variant, weights(variant, shares.variant)))
     if checks.status == "not_comparable":
         found = descriptive(found)
     slots = slot_rows(parts, found, pair)
@@ -156,14 +162,18 @@ def slot_rows(
         slot_splits(own, measured.instances, weights)
         for own, (measured, weights) in zip(parts, pair, strict=True)
     ]
-    for row in slot_table(parts).iter_rows(named=True):
+    table = slot_table(parts)
+    several = table["group"].n_unique() > 1
+    for row in table.iter_rows(named=True):
         delta = found.intervals.get(row["slot"])
         if delta is None:
             continue
         rows.append(
             SlotRow(
                 id=row["slot"],
-                label=slot_label(row["collective"], row["phase"], row["consumer"]),
+                label=slot_label(
+                    row["collective"], row["phase"], row["consumer"], row["group"] if several else None
+                ),
                 phase=row["phase"],
                 group=row["group"],
                 collective=row["collective"],

@@ -119,7 +119,8 @@ def _control_sentences(comparison: Comparison) -> Iterator[str]:
 
 def _pair(row: ContentionRow) -> str:
     stretch = "" if row.variant_stretch is None else f", {row.variant_stretch:.2f} times its alone duration"
-    return f"{row.compute} beside {row.slot} {time_text(row.delta.delta, sign=True)}{stretch}"
+    phase = row.slot.partition("/")[0]
+    return f"{row.compute.partition(': ')[0]} beside {row.collective} of {phase} {time_text(row.delta.delta, sign=True)}{stretch}"
 
 
 def path_sentences(comparison: Comparison) -> Iterator[str]:

@@ -52,23 +52,30 @@ class Contention:
     unknown: float
 
 
-def contention(base: MeasuredSide, variant: MeasuredSide, renamed: pl.DataFrame | None = None) -> Contention:
+def contention(
+    base: MeasuredSide,
+    variant: MeasuredSide,
+    typical: tuple[pl.DataFrame, pl.DataFrame],
+    renamed: pl.DataFrame | None = None,
+) -> Contention:
     """Measure both runs' contention, without selecting by growth.
 
     Args:
         base: the base.
         variant: the variant.
+        typical: a side: repeat, step of its typical windows: only these say what a span takes alone.
         renamed: see `slots.with_slots`.
 
     """
     spans = [_signed(side) for side in (base, variant)]
-    alone = _alone(spans[0], spans[1])
+    usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(spans, typical, strict=True)]
+    alone = _alone(usual[0], usual[1])
     beside = [
         _pairs(side, own, names)
         for side, own, names in zip((base, variant), spans, (None, renamed), strict=True)
     ]
     values, facts = [], []
-    for name, own, slots in zip(("base", "variant"), spans, beside, strict=True):
+    for name, own, slots, cells in zip(("base", "variant"), spans, beside, typical, strict=True):
         excess = own.filter(pl.col("overlap_ns") > 0).join(alone, on=ALONE, how="left", nulls_equal=True)
         scale = pl.col("scale") if name == "base" else pl.lit(1.0)
         paired = (
@@ -82,7 +89,7 @@ def contention(base: MeasuredSide, variant: MeasuredSide, renamed: pl.DataFrame 
             .agg(pl.col("excess").sum().round().cast(pl.Int64).alias("excess_ns"))
             .sort(*CELL, "pair"),
         )
-        facts.append(_facts(name, paired))
+        facts.append(_facts(name, paired.join(cells, on=CELL, how="semi")))
     pairs = (
         facts[0]
         .join(facts[1], on=("pair", *PAIR, "collective"), how="full", coalesce=True)
@@ -93,7 +100,7 @@ def contention(base: MeasuredSide, variant: MeasuredSide, renamed: pl.DataFrame 
         )
         .sort("pair")
     )
-    ratio, by_rank, own_control = _control(spans)
+    ratio, by_rank, own_control = _control(usual)
     windows = max(1, variant.windows.height)
     lacking = (
         spans[1]

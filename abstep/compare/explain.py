@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from abstep.compare.comparison import Comparison, SlotRow
 
+POINT_TO_POINT = ("send", "recv", "send_recv")
 CHANGED = ("disappeared", "shrank", "grew", "appeared")
 SLOTS_NAMED = 3
 LONGER = 1.05
@@ -116,7 +117,7 @@ def _hidden_for_nothing(comparison: Comparison) -> Iterator[str]:
     blocking = [slot for slot in shrank if slot.kind == ExposedKind.BLOCKING]
     if not blocking or before is None or after is None or before.transport is None or after.transport is None:
         return
-    gone = -sum(slot.delta.delta or 0.0 for slot in blocking)
+    gone = -sum(slot.delta.delta or 0.0 for slot in comparison.intervals if slot.kind == ExposedKind.BLOCKING)
     if comparison.step_time.base and gone > MATTERS * comparison.step_time.base:
         on_path = before.transport - after.transport
         if on_path < gone / 2:
@@ -156,6 +157,8 @@ def _described(comparison: Comparison) -> Iterator[str]:
 def _split(comparison: Comparison, slot: SlotRow) -> str:
     """Say what a slot's change is made of: waiting for a late rank, or transport."""
     split = (slot.base_peer_wait, slot.variant_peer_wait, slot.base_transport, slot.variant_transport)
+    if slot.collective in POINT_TO_POINT:
+        return "; waiting in a pipeline is its schedule, no sign of a late rank"
     if any(part is None for part in split):
         return "; waiting for another rank and transport are not separated (ranks are missing)"
     peer = (slot.variant_peer_wait or 0.0) - (slot.base_peer_wait or 0.0)

@@ -92,8 +92,18 @@ def slot_splits(
     return {slot: (peer, transport, uncertain) for slot, peer, transport, uncertain in split.iter_rows()}
 
 
-def slot_label(collective: str, phase: str, consumer: str | None) -> str:
-    """Return a slot's name in words: what runs, and what waits for it."""
+def slot_label(collective: str, phase: str, consumer: str | None, group: str | None = None) -> str:
+    """Return a slot's name in words: what runs, and what waits for it.
+
+    Args:
+        collective: its kind.
+        phase: of its launch.
+        consumer: phase, name and occurrence of what waits; None: nothing.
+        group: the group role, where more than one is about.
+
+    """
+    what = f"{collective} [{group}]" if group else collective
     if consumer is None:
-        return f"{collective} in {phase}, nothing waiting (incidental)"
-    return f"{collective} in {phase} before {consumer}"
+        return f"{what} of {phase}, nothing waiting (incidental)"
+    where, _, name = consumer.partition(" ")
+    return f"{what} before {name} in {phase}" if where == phase else f"{what} of {phase} before {name}"

@@ -134,7 +134,7 @@ def _runs(line: Timeline, same: Flags, by_stream: Int64) -> tuple[Int64, Int64]:
 
 def _synced(line: Timeline, host_calls: pl.DataFrame) -> Int64:
     """End of the last device synchronisation that ended before each span's launch, on any thread."""
-    ends = np.sort(host_calls.filter(pl.col("kind") == "sync")["end_ns"].to_numpy())
+    ends = np.sort(host_calls.filter(pl.col("kind").is_in(["sync", "alloc"]))["end_ns"].to_numpy())
     if len(ends) == 0:
         return np.full(len(line.start), NEVER, dtype=np.int64)
     at = np.searchsorted(ends, line.launch, side="right") - 1

@@ -30,6 +30,8 @@ INSTANCES = {
     "consumer_inferred": pl.Boolean,
     "slack_ns": pl.Int64,
     "hidden_ns": pl.Int64,
+    "busy_ns": pl.Int64,
+    "waited_ns": pl.Int64,
     "independent_ns": pl.Int64,
     "completion_wait_ns": pl.Int64,
 }
@@ -42,6 +44,7 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
         row (of the span), window (of the launching step), start_ns, end_ns, host_launch, producer_end,
         first_valid_launch (null without a launch record), queue_ns, consumer_row and consumer_start (null
         without a consumer), consumer_inferred, slack_ns, hidden_ns (compute running beside it),
+        busy_ns and waited_ns (compute, and exposed communication, between its window's start and its own),
         independent_ns (compute between first valid launch and consumer), completion_wait_ns.
 
     """
@@ -56,7 +59,10 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
     has = consumer >= 0
     consumer_start = np.where(has, line.start[consumer], NEVER)
     slack = np.where(has, np.maximum(consumer_start - end, 0), NEVER)
-    busy = _Busy(line)
+    busy = _Busy(line, Kind.COMPUTE)
+    either = _Busy(line, Kind.COMPUTE, Kind.COMMUNICATION)
+    at = np.minimum(np.searchsorted(line.windows, line.window[collective]), len(line.windows) - 1)
+    window_start = np.where(line.windows[at] == line.window[collective], line.window_start[at], start)
     known = launch != NEVER
     completion = np.where(has, np.maximum(0, end - np.maximum(needs.ready[consumer], start)), NEVER)
     nothing = NEVER
@@ -79,6 +85,11 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
             "consumer_inferred": inferred,
             "slack_ns": column(slack),
             "hidden_ns": column(busy.between(start, end)),
+            "busy_ns": column(busy.between(np.minimum(window_start, start), start)),
+            "waited_ns": column(
+                either.between(np.minimum(window_start, start), start)
+                - busy.between(np.minimum(window_start, start), start),
+            ),
             "independent_ns": column(
                 np.where(known & has, busy.between(ready, np.maximum(ready, consumer_start)), nothing),
             ),
@@ -93,10 +104,10 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
 
 
 class _Busy:
-    """Cumulative compute-busy time of a rank trace, over the whole trace, not only its windows."""
+    """Cumulative time of the union of some kinds of span, over the whole trace, not only its windows."""
 
-    def __init__(self, line: Timeline) -> None:
-        compute = line.of(Kind.COMPUTE)
+    def __init__(self, line: Timeline, *kinds: Kind) -> None:
+        compute = line.of(*kinds)
         start, end = line.start[compute], line.end[compute]
         if len(start) == 0:
             start = end = np.zeros(1, dtype=np.int64)

@@ -100,7 +100,7 @@ def dependencies(line: Timeline, waits: pl.DataFrame, host_calls: pl.DataFrame) 
         edges, host_edges, recorded = _none(), _host_only_waits(line), False
     else:
         edges = _recorded(line, waits)
-        recorded = bool(np.any(line.kind[edges.target] == Kind.COMMUNICATION))
+        recorded = not waits.is_empty()
         same = _same_stream(line)
         edges = _joined(edges, same) if recorded else _joined(edges, same, _inferred(line))
         host_edges = _host_waits(line, host_calls)

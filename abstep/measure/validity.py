@@ -20,6 +20,7 @@ VIOLATIONS: dict[str, pl.DataType | type[pl.DataType]] = {
     "message": pl.String,
 }
 REDUCTIONS = ("all_reduce", "reduce_scatter", "reduce")
+POINT_TO_POINT = ("send", "recv", "send_recv")
 USUALLY = 0.90
 
 
@@ -44,7 +45,8 @@ def _orders(instances: pl.DataFrame) -> pl.DataFrame:
     """Name ranks whose order of collectives differs from most ranks' in the same group and step."""
     keys = ("repeat", "step", "group", "group_name", "group_ranks")
     orders = (
-        instances.sort("host_launch", "start_ns", "row", nulls_last=True)
+        instances.filter(~pl.col("collective").is_in(POINT_TO_POINT))
+        .sort("host_launch", "start_ns", "row", nulls_last=True)
         .group_by(*keys, "rank", maintain_order=True)
         .agg(
             pl.concat_str("collective", pl.col("bytes").cast(pl.String).fill_null("?"), separator=" ").alias(

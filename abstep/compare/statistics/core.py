@@ -70,10 +70,8 @@ def autocorrelation(sides: tuple[Floats, ...], prior: Prior) -> Floats:
     power = np.sum([(x * x).sum(axis=-1) for x in c], axis=0)
     lagged = np.sum([(x[:, 1:] * x[:, :-1]).sum(axis=-1) for x in c], axis=0)
     r = np.divide(lagged, power, out=np.zeros_like(power), where=power > 0)
-    if length > 6:
-        corrected = (length * r + 1.0) / (length - 4.0)
-    else:
-        corrected = r + (1.0 + 4.0 * np.clip(r, 0.0, 1.0)) / length
+    long = (length * r + 1.0) / (length - 4.0) if length > 6 else None
+    corrected = r + (1.0 + 4.0 * np.clip(r, 0.0, 1.0)) / length if long is None else long
     corrected = np.clip(corrected, -0.5, 0.9)
     return np.asarray(
         np.clip((total * corrected + prior.weight * prior.rho) / (total + prior.weight), 0.0, 0.9)

@@ -64,10 +64,12 @@ def warmup_ends(steps: list[Floats]) -> list[tuple[int, bool]]:
     """Return for each repeat (n,) how many windows at its start are warm-up, and whether it became steady.
 
     The second half of a repeat says what is normal. Its warm-up ends at the first three windows in a row within
-    three deviations (fewer where the repeat ends). A deviation from a handful of windows is often far too small,
-    so that of all repeats together counts where it is larger, and windows are given up only if on average they
-    are beyond three deviations themselves. Both only ever keep windows that STATISTICS 2.2's formula, which looks
-    at one repeat alone, would drop: on steady steps of n = 10 it dropped 1.9 of them, this drops 0.8.
+    three deviations (fewer where the repeat ends), as in STATISTICS 2.2, with three cares more, none of which
+    drops a window that its formula keeps. A deviation from a handful of windows is corrected for being too small
+    (Croux and Rousseeuw 1992). That of all repeats together counts where it is larger. And d windows are given
+    up only when on average they are 3 (1 + 1/d) deviations away: one alone must be what is an outlier anywhere
+    else. Without these, steady steps that happen to end calmly lose good windows, and the calm ones left look
+    better known than they are (tests/bench/calibration/README.md).
     """
     halves = [step[len(step) // 2 :] for step in steps]
     medians = [float(np.median(half)) if len(half) else 0.0 for half in halves]
@@ -80,12 +82,13 @@ def warmup_ends(steps: list[Floats]) -> list[tuple[int, bool]]:
             ends.append((0, True))
             continue
         mad = max(float(np.median(residual)), float(np.median(together)))
-        limit = 3.0 * max(MAD_TO_SD * mad, (0.02 if n < 10 else 0.005) * median)
+        m = len(residual)
+        limit = 3.0 * max(MAD_TO_SD * mad * m / (m - 0.8), (0.02 if n < 10 else 0.005) * median)
         distance = np.abs(step - median)
         near = np.concatenate([distance <= limit, [True, True]])
         steady = np.flatnonzero((near[:-2] & near[1:-1] & near[2:])[: n // 2 + 1])
         end = int(steady[0]) if len(steady) else n // 2
-        if len(steady) and end and distance[:end].mean() <= limit:
+        if len(steady) and end and distance[:end].mean() <= limit * (1.0 + 1.0 / end):
             end = 0
         ends.append((end, bool(len(steady))))
     return ends
