@@ -123,25 +123,26 @@ def late_reason(group: pl.DataFrame, rank: int) -> str | None:
     """Return what made a rank late in the instances where it was the last: compute, host or queue.
 
     Its lead over the second last splits at its own first valid launch: what it queued after that is queue. Of
-    the rest, what its compute since the window's start exceeds the other ranks' is compute, the remainder host.
+    the rest, what its compute since the window's start exceeds the other ranks' is compute; what it stood waiting
+    for other collectives longer than they did is queue too; the remainder is host.
     """
-    others = (
-        group.filter(pl.col("rank") != rank)
-        .group_by("instance")
-        .agg(pl.col("busy_ns").median().alias("usual"))
-    )
+    usual = pl.col("busy_ns", "waited_ns").median().name.prefix("usual_")
+    others = group.filter(pl.col("rank") != rank).group_by("instance").agg(usual)
     own = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank)).join(others, on="instance")
-    known = own.drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual"])
+    known = own.drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual_busy_ns"])
     if known.is_empty():
         return None
     lead = pl.col("lead_ns").cast(pl.Float64)
     queued = pl.min_horizontal(lead, pl.col("queue_ns").cast(pl.Float64))
-    longer = (pl.col("busy_ns") - pl.col("usual")).clip(0, None)
+    longer, held = (
+        (pl.col(name) - pl.col(f"usual_{name}")).clip(0, None) for name in ("busy_ns", "waited_ns")
+    )
     computed = pl.min_horizontal(lead - queued, longer)
+    carried = pl.min_horizontal(lead - queued - computed, held)
     sums = known.select(
         computed.sum().alias("compute"),
-        (lead - queued - computed).sum().alias("host"),
-        queued.sum().alias("queue"),
+        (lead - queued - computed - carried).sum().alias("host"),
+        (queued + carried).sum().alias("queue"),
     ).row(0, named=True)
     return max(("compute", "host", "queue"), key=lambda reason: sums[reason])
 

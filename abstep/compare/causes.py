@@ -17,7 +17,7 @@ CONTROL = 0.01
 DOING = {
     "compute": "its own compute ends later",
     "host": "its host launches later (data loading, Python, or another process)",
-    "queue": "its stream still carries another collective",
+    "queue": "its stream still carries, or waited for, another collective",
 }
 
 
@@ -27,7 +27,7 @@ def lateness_sentences(comparison: Comparison) -> Iterator[str]:
         rows = [row for row in comparison.collectives if row.side == side and row.late_called]
         if not rows:
             continue
-        row = max(rows, key=lambda row: (row.peer_wait or 0.0, row.collective))
+        row = max(rows, key=lambda row: (row.late_reason != "queue", row.peer_wait or 0.0, row.collective))
         step = comparison.step_time.base if side == "base" else comparison.step_time.variant
         if not step or (row.peer_wait or 0.0) < MATTERS * step:
             continue
@@ -120,7 +120,8 @@ def _control_sentences(comparison: Comparison) -> Iterator[str]:
 def _pair(row: ContentionRow) -> str:
     stretch = "" if row.variant_stretch is None else f", {row.variant_stretch:.2f} times its alone duration"
     phase = row.slot.partition("/")[0]
-    return f"{row.compute.partition(': ')[0]} beside {row.collective} of {phase} {time_text(row.delta.delta, sign=True)}{stretch}"
+    growth = time_text(row.delta.delta, sign=True)
+    return f"{row.compute.partition(': ')[0]} beside {row.collective} of {phase} {growth}{stretch}"
 
 
 def path_sentences(comparison: Comparison) -> Iterator[str]:
