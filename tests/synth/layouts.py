@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # data parallel --------------------------------------------------------------------------------------------
 def bucket_sizes(job: Job) -> list[tuple[int, int]]:
     """(last layer of the bucket in backward order, bytes) per bucket; the bytes add up to grad_bytes."""
-    per = [job.layers * (k + 1) // job.buckets for k in range(job.buckets)]
+    per = [(job.layers - job.frozen) * (k + 1) // job.buckets for k in range(job.buckets)]
     weights = [k + 1 if job.uneven else 1 for k in range(job.buckets)]
     item = ITEM_BYTES[job.dtype]
     total = job.grad_bytes * item // 4

@@ -52,6 +52,7 @@ class Job:
     grad_bytes: int = 64 << 20
     buckets: int = 4
     uneven: bool = False  # every bucket another size
+    frozen: int = 0  # first layers without gradients: the last bucket leaves before their backward pass
     dtype: str = "Float"
     link_bytes_per_us: int = 75_000
     link_latency_ns: int = 8_000

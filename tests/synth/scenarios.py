@@ -85,7 +85,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "host_bound": Pair(
         "the device starves; a link three times as fast shrinks incidental time only",
-        both={**SMALL_KERNELS, "sync": "step", "copies": False},
+        both={**SMALL_KERNELS, "sync": "step", "copies": False, "frozen": 3},
         variant={"link_bytes_per_us": 225_000},
         settings={"nccl_algo": ("tree", "ring")},
     ),

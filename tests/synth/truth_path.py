@@ -72,7 +72,7 @@ def _walk(run: SimRun, span: Span, floor: dict[int, int]) -> Path:
             if held is None or back <= floor[rank]:
                 return path
             before = max(held.waited, key=lambda s: s.end)
-            path.add("host", rank, back - max(before.end, floor[rank]))
+            path.add("idle", rank, back - max(before.end, floor[rank]))
             span, time = before, before.end
         if time <= floor[span.rank]:
             return path
