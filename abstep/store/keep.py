@@ -39,7 +39,7 @@ def keep_file(
     dictionary.refresh(connection)
     names, paths = dictionary.take(connection, tables)
     facts = asdict(tables.facts)
-    for column in ("software", "profiler", "groups"):
+    for column in ("software", "profiler", "groups", "notes"):
         facts[column] = json.dumps(facts[column])
     facts |= {"file": number, "content": file.content, "path": str(file.path), "size_bytes": file.size}
     columns = ", ".join(facts)

@@ -57,8 +57,12 @@ def find_run(path: Path) -> RunLayout:
         TraceError: there is no such path, or no trace in it.
 
     """
-    root = path.expanduser().resolve()
-    if not root.exists():
+    try:
+        root = path.expanduser().resolve()
+        there = root.exists()
+    except (OSError, RuntimeError):  # a name too long, links in a circle
+        there = False
+    if not there:
         raise TraceError(f"{path}: no such file or directory", "give a directory of traces, or one trace")
     problems: list[Problem] = []
     if root.is_file():
@@ -69,7 +73,9 @@ def find_run(path: Path) -> RunLayout:
         own = _run_file(root, problems)
         found = [(".", root), *((entry.name, entry) for entry in _directories(root))]
         repeats = [
-            _repeat(place, name, files, own, problems) for name, place in found if (files := _traces(place))
+            _repeat(place, name, files, own, problems)
+            for name, place in found
+            if (files := _traces(place, problems))
         ]
         label = root.name
     if not repeats:
@@ -102,18 +108,29 @@ def _entries(place: Path) -> list[Path]:
 
 
 def _directories(root: Path) -> list[Path]:
-    return [entry for entry in _entries(root) if not entry.name.startswith(".") and entry.is_dir()]
+    """Return the sub-directories, each once, whatever links to it; never the root itself."""
+    seen = {root}
+    found = []
+    for entry in _entries(root):
+        if not entry.name.startswith(".") and entry.is_dir() and (real := entry.resolve()) not in seen:
+            seen.add(real)
+            found.append(entry)
+    return found
 
 
-def _traces(place: Path) -> tuple[Path, ...]:
-    return tuple(
-        entry
-        for entry in _entries(place)
-        if entry.name.endswith(SUFFIXES)
-        and entry.name not in _NOT_TRACES
-        and not entry.name.startswith(".")
-        and entry.is_file()
-    )
+def _traces(place: Path, problems: list[Problem]) -> tuple[Path, ...]:
+    """Return the trace files of a directory; a link that leads nowhere is noted."""
+    found = []
+    for entry in _entries(place):
+        if not entry.name.endswith(SUFFIXES) or entry.name in _NOT_TRACES or entry.name.startswith("."):
+            continue
+        if entry.is_file():
+            found.append(entry)
+        elif entry.is_symlink() and not entry.is_dir() and not entry.is_fifo():
+            problems.append(
+                Problem("bad_file", str(entry), f"{entry}: is a link that leads nowhere; copy the file again")
+            )
+    return tuple(found)
 
 
 def _repeat(

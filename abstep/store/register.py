@@ -83,14 +83,16 @@ class Register:
         for file, kept in files:
             row = one(
                 self._connection,
-                "SELECT rank, trace_start, trace_end, events, odd_events, odd_example, truncated "
+                "SELECT rank, trace_start, trace_end, events, odd_events, odd_example, notes, truncated "
                 "FROM files WHERE file = ?",
                 [kept],
             )
             assert row is not None
-            rank, start, end, events, odd, example, truncated = row
+            rank, start, end, events, odd, example, notes, truncated = row
             said.append(RankFile(str(file.path), file.path.name, rank, start, end))
-            problems += _faults(str(file.path), events, odd, example, truncated=truncated)
+            path = str(file.path)
+            problems += _faults(path, events, odd, example, truncated=truncated)
+            problems += [Problem("bad_file", path, f"{path}: {note}") for note in json.loads(notes)]
         ranks, guessed = ranks_of(said)
         if guessed:
             where = str(layout.root if repeat.path == "." else layout.root / repeat.path)

@@ -28,6 +28,7 @@ CREATE TABLE files (
   events       BIGINT NOT NULL,         -- events read
   odd_events   BIGINT NOT NULL,         -- events counted and skipped: no time, a wrong type, a negative duration
   odd_example  VARCHAR,                 -- the first of them, in words
+  notes        VARCHAR NOT NULL,        -- JSON list: what else was odd and how it was taken, in words
   truncated    BOOLEAN NOT NULL,        -- the file ended before its JSON did
   trace_start  BIGINT NOT NULL,         -- earliest and latest time of any span kept from it
   trace_end    BIGINT NOT NULL,

@@ -38,13 +38,16 @@ _WAIT_TIMES = ("wait_start", "record_start")
 _TIMES = ("start_ns", "end_ns", "launch_start", "launch_end", "range_start")
 
 
-def assemble(gathered: Gather, header: dict[str, Any], base: int, *, truncated: bool) -> FileTables:
+def assemble(
+    gathered: Gather, header: dict[str, Any], base: int, *, notes: list[str], truncated: bool
+) -> FileTables:
     """Return the file's tables.
 
     Args:
         gathered: its columns.
         header: its metadata.
         base: instant its times count from, ns.
+        notes: what was odd about it, in words.
         truncated: its metadata broke off.
 
     """
@@ -71,6 +74,7 @@ def assemble(gathered: Gather, header: dict[str, Any], base: int, *, truncated: 
             events=gathered.events,
             odd_events=gathered.odd,
             odd_example=clean(gathered.odd_example) if gathered.odd_example else None,
+            notes=notes,
             truncated=truncated,
             trace_start=first,
             trace_end=last,

@@ -32,6 +32,19 @@ def base_ns(header: dict[str, Any]) -> int:
     return value if value is not None and abs(value) < 2**62 else 0
 
 
+def header_notes(header: dict[str, Any]) -> list[str]:
+    """Return what is odd about the metadata, in words."""
+    notes = []
+    spread, base = header.get("distributedInfo"), header.get("baseTimeNanoseconds")
+    if "distributedInfo" in header and not isinstance(spread, dict):
+        notes.append("its distributedInfo is no object: rank and world size are not known from it")
+    elif isinstance(spread, dict) and spread.get("rank") is not None and _rank(spread["rank"]) is None:
+        notes.append("its distributedInfo.rank is no rank")
+    if "baseTimeNanoseconds" in header and (_int(base) is None or base_ns(header) != _int(base)):
+        notes.append("its baseTimeNanoseconds is no time: times count from an instant not known")
+    return notes
+
+
 def run_facts(header: dict[str, Any], gathered: Gather) -> dict[str, Any]:
     """Return the facts of tables.FileFacts that the metadata and the calls' names give."""
     spread = header.get("distributedInfo")
@@ -49,7 +62,7 @@ def run_facts(header: dict[str, Any], gathered: Gather) -> dict[str, Any]:
         if key.endswith("_version")
     }
     return {
-        "rank": _small(spread.get("rank")),
+        "rank": _rank(spread.get("rank")),
         "world_size": _small(spread.get("world_size")),
         "backend": _text(spread.get("backend")),
         "device": _device(header, gathered),
@@ -119,6 +132,11 @@ def _int(value: object) -> int | None:
         except ValueError:
             return None
     return None
+
+
+def _rank(value: object) -> int | None:
+    number = _small(value)
+    return number if number is not None and number >= 0 else None
 
 
 def _small(value: object) -> int | None:

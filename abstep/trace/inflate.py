@@ -24,12 +24,15 @@ class CutShortError(Exception):
     """The compressed stream ends before its end mark, or is damaged there."""
 
 
-def blocks(path: Path, on_bytes: Callable[[int], None] | None = None) -> Iterator[bytes]:
+def blocks(
+    path: Path, on_bytes: Callable[[int], None] | None = None, notes: list[str] | None = None
+) -> Iterator[bytes]:
     """Yield the file's content in blocks.
 
     Args:
         path: the file.
         on_bytes: told, now and then, how many bytes of the file on disk have been read.
+        notes: told what was odd about the file.
 
     Raises:
         TraceError: the file cannot be read or is empty.
@@ -42,7 +45,7 @@ def blocks(path: Path, on_bytes: Callable[[int], None] | None = None) -> Iterato
             file.seek(0)
             if not magic:
                 raise TraceError(f"{path}: the file is empty", "record or copy it again")
-            yield from _inflated(file, on_bytes) if magic == GZIP else _plain(file, on_bytes)
+            yield from _inflated(file, on_bytes, notes) if magic == GZIP else _plain(file, on_bytes)
     except OSError as error:
         raise TraceError(
             f"{path}: cannot be read ({error.strerror})", "check the file and its permissions"
@@ -56,7 +59,9 @@ def _plain(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterator[b
         yield block
 
 
-def _inflated(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterator[bytes]:
+def _inflated(
+    file: BinaryIO, on_bytes: Callable[[int], None] | None, notes: list[str] | None
+) -> Iterator[bytes]:
     inflate = isal_zlib.decompressobj(wbits=31)
     while True:
         data = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
@@ -64,17 +69,19 @@ def _inflated(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterato
             data = data or file.read(_READ)
             if data and len(data) < 2:
                 data += file.read(_READ)
-            if not data.startswith(GZIP):
-                return  # the end, or padding and garbage behind the last member, as gzip(1) ignores it
+            if not data.startswith(GZIP):  # the end, or padding or garbage, which gzip(1) ignores too
+                if data.strip(b"\0") and notes is not None:
+                    notes.append("bytes behind the end of its gzip stream are left out")
+                return
             inflate = isal_zlib.decompressobj(wbits=31)
         elif not data:
             data = file.read(_READ)
         try:
             block = inflate.decompress(data, BLOCK)
         except _DAMAGED as error:
-            raise CutShortError from error
+            raise CutShortError("its gzip stream is damaged") from error
         if not (data or block or inflate.eof):
-            raise CutShortError
+            raise CutShortError("its gzip stream breaks off")
         if on_bytes is not None:
             on_bytes(file.tell())
         if block:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_STEP = re.compile(r"ProfilerStep\s*#?\s*(\d+)")
+_STEP = re.compile(r"ProfilerStep#(\d{1,9})$")
 #: Host ranges inside which communication is launched, or that show its progress (SEMANTICS 2).
 COMM_RANGE = re.compile(
     r"record_param_comms|nccl:|gloo:|c10d::|_?c10d_functional::|symm_mem::|rccl:|xccl:|hccl:|mpi:|ucc:"
@@ -34,7 +34,7 @@ HOST_CALL_KINDS = tuple(_HOST_CALLS)
 def step_number(name: str) -> int:
     """Return N of ProfilerStep#N; NONE for any other name."""
     found = _STEP.match(name)
-    return min(int(found.group(1)), 2**62) if found else NONE
+    return int(found.group(1)) if found else NONE
 
 
 def host_call(name: str) -> int:

@@ -6,7 +6,7 @@ room knows a trace format.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -97,6 +97,7 @@ class FileFacts:
         events: events read.
         odd_events: events counted and skipped.
         odd_example: the first of them, in words.
+        notes: what else was odd and how it was taken, in words.
         truncated: the file ended before its JSON did, after the last event.
         trace_start: earliest start of any span, ns.
         trace_end: latest end of any span, ns.
@@ -118,6 +119,7 @@ class FileFacts:
     events: int
     odd_events: int
     odd_example: str | None
+    notes: Sequence[str]
     truncated: bool
     trace_start: int
     trace_end: int
@@ -137,7 +139,6 @@ class FileTables:
     host_calls: pl.DataFrame
     marks: pl.DataFrame
     threads: pl.DataFrame
-    notes: tuple[str, ...] = field(default=())
 
 
 def frame(columns: Mapping[str, Any], schema: Mapping[str, Any]) -> pl.DataFrame:

@@ -45,6 +45,7 @@ class TraceText:
         header: the JSON around the events, with the events left out.
         odd: events counted and skipped.
         odd_example: what was wrong with the first.
+        notes: what else was odd.
         truncated: the text ended before its JSON did, though behind the last event.
 
     """
@@ -53,7 +54,7 @@ class TraceText:
         self._name = name
         self._blocks = iter(blocks)
         self._read = 0
-        self._cut_short = False
+        self._cut_short: str | None = None
         self._is_list = False
         self._before = b""
         self._after = b""
@@ -62,6 +63,7 @@ class TraceText:
         self.header = b"{}"
         self.odd = 0
         self.odd_example: str | None = None
+        self.notes: list[str] = []
         self.truncated = False
 
     def events(self) -> Iterator[list[Any]]:
@@ -105,8 +107,8 @@ class TraceText:
     def _next(self) -> bytes:
         try:
             block = next(self._blocks, b"")
-        except CutShortError:
-            self._cut_short = True
+        except CutShortError as error:
+            self._cut_short = str(error)
             block = b""
         self._read += len(block)
         return block
@@ -132,7 +134,7 @@ class TraceText:
     def _no_events(self, text: bytes) -> None:
         again = "record or copy it again"
         if self._cut_short:
-            raise TraceError(f"{self._name}: breaks off after {self._read} bytes, before any event", again)
+            raise TraceError(f"{self._name}: {self._cut_short}, before any event", again)
         if not text.strip(_SPACE):
             raise TraceError(f"{self._name}: the file is empty", again)
         if text.lstrip(_SPACE)[:1] != b"{":
@@ -152,7 +154,7 @@ class TraceText:
         if self._is_list and not left.strip(_SPACE + b",") and not self._cut_short:
             return  # a bare list may lack its closing bracket by Chrome's format
         raise TraceError(
-            f"{self._name}: breaks off after {self._read} bytes, among its events",
+            f"{self._name}: {self._cut_short or 'it breaks off'}, among its events, after {self._read} bytes of JSON",
             "record or copy it again; the step it was in cannot be told from a whole one",
         )
 
@@ -169,6 +171,8 @@ class TraceText:
             whole = repaired(text) if repair else text
             found = self._whole_list(whole)
             if found is not None:
+                if repair:
+                    self._note("text that is no JSON was repaired (control characters, escapes, commas, NaN)")
                 return found, b""
         return self._piecewise(whole)
 
@@ -236,6 +240,10 @@ class TraceText:
         if count and self.odd_example is None:
             self.odd_example = example
 
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
     def _read_tail(self) -> None:
         after = self._after
         while block := self._next():
@@ -245,16 +253,32 @@ class TraceText:
                     f"{self._name}: over 64 MB of text follow its events", "give one trace a file"
                 )
         if self._is_list:
+            if after.strip(_SPACE + b"]\0"):
+                self._note("text behind its end is left out")
             return
+        self.truncated = self._cut_short is not None
         for text in (self._before + b'"traceEvents":[]' + after, self._before.rstrip(_SPACE + b",") + b"}"):
             for attempt in (text, repaired(text)):
-                try:
-                    msgspec.json.decode(attempt)
-                except _BROKEN:
-                    continue
-                self.header = attempt
-                return
+                if (header := self._object(attempt)) is not None:
+                    self.header = header
+                    if attempt is not text:
+                        self._note("metadata that is no JSON was repaired")
+                    return
             self.truncated = True
+
+    def _object(self, text: bytes) -> bytes | None:
+        """Return the text up to the end of its JSON; nothing if it has none."""
+        try:
+            msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            end = end_of_list(error)
+            if end is None:
+                return None
+            self._note("text behind its end is left out")
+            return text[:end]
+        except (RecursionError, UnicodeDecodeError):
+            return None
+        return text
 
 
 def _last_boundary(text: bytes) -> int:
