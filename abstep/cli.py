@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from abstep import __version__
 from abstep.errors import AbstepError
+from abstep.lab.options import add_parser as lab_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from abstep.compare.build import CompareOptions
     from abstep.compare.comparison import Comparison
+    from abstep.compare.isolated import Isolated
     from abstep.pipeline import Reading
 
 DONE, CONDITION_HOLDS, WRONG_INPUT, NO_VERDICT = 0, 1, 2, 3
@@ -40,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     forget = commands.add_parser("forget", help="remove a run from a store")
     forget.add_argument("name", metavar="NAME", help="as `abstep runs` lists it")
     _store_option(forget)
+    lab_parser(commands)
     return top
 
 
@@ -86,6 +89,9 @@ def _compare_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser
         default=1.0,
         metavar="PCT",
         help="changes of the step below this percentage count as none (1)",
+    )
+    compare.add_argument(
+        "--isolated", type=Path, metavar="FILE", help="nccl-tests output, shown beside concurrent durations"
     )
     compare.add_argument("--at", metavar="PLACE", help="open the screens there, e.g. intervals/3/rank/2")
     compare.add_argument(
@@ -159,7 +165,7 @@ def _compare(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     from abstep.compare.build import CompareOptions  # noqa: PLC0415
 
     _check_outputs(options)
-    chosen = CompareOptions(options.alpha, options.min_effect, options.warmup)
+    chosen = CompareOptions(options.alpha, options.min_effect, options.warmup, _isolated(options.isolated))
     command = f"abstep {shlex.join(arguments)}"
     screens = not (options.no_tui or options.json == "-") and sys.stdout.isatty() and sys.stdin.isatty()
     if screens and os.environ.get("TERM", "dumb") != "dumb":
@@ -175,6 +181,14 @@ def _compare(options: argparse.Namespace, arguments: Sequence[str]) -> int:
 
         sys.stdout.write(summary(comparison, **_text_look()))
     return exit_status(comparison, options.fail_on)
+
+
+def _isolated(path: Path | None) -> Isolated | None:
+    if path is None:
+        return None
+    from abstep.compare.isolated import read_isolated  # noqa: PLC0415
+
+    return read_isolated(path)
 
 
 def _text_look() -> dict[str, bool]:
@@ -297,9 +311,16 @@ def _forget(options: argparse.Namespace, _: Sequence[str]) -> int:
     return DONE
 
 
+def _lab(options: argparse.Namespace, _: Sequence[str]) -> int:
+    from abstep.lab.command import run as lab  # noqa: PLC0415
+
+    return lab(options)
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace, Sequence[str]], int]] = {
     "compare": _compare,
     "ingest": _ingest,
     "runs": _runs,
     "forget": _forget,
+    "lab": _lab,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from abstep.compare.comparison import CollectiveRow
@@ -12,6 +13,7 @@ from abstep.compare.slots import MEAN_OF_MEDIANS
 from abstep.measure.ranks import bus_factor
 
 if TYPE_CHECKING:
+    from abstep.compare.isolated import Isolated
     from abstep.compare.sides import MeasuredSide, Weights
 
 KEYS = ("collective", "group", "phase")
@@ -30,8 +32,17 @@ LATE_SHARE = 0.60
 LATE_LEAD = 3.0
 
 
-def collective_rows(side: MeasuredSide, weights: Weights) -> list[CollectiveRow]:
-    """Return one row a kind, group role and phase: times summed over a window's instances, mean over ranks."""
+def collective_rows(
+    side: MeasuredSide, weights: Weights, isolated: Isolated | None = None
+) -> list[CollectiveRow]:
+    """Return one row a kind, group role and phase: times summed over a window's instances, mean over ranks.
+
+    Args:
+        side: one side.
+        weights: its windows' weights.
+        isolated: what a collective takes alone; its own kind gets `isolated`, the others null.
+
+    """
     exposed = side.parts.group_by("row").agg(pl.col("exposed_ns").sum())
     instances = (
         side.instances.join(weights.cells, on=CELL, how="inner")
@@ -63,6 +74,7 @@ def collective_rows(side: MeasuredSide, weights: Weights) -> list[CollectiveRow]
                 independent=means["independent_ns"],
                 slack=means["slack_ns"],
                 duration=means["duration_ns"] or 0.0,
+                isolated=_alone(group, collective, isolated),
                 busbw_gb_s=_bus_bandwidth(group, collective),
                 late_rank=late[0],
                 late_share=late[1],
@@ -82,6 +94,14 @@ def _mean(group: pl.DataFrame, name: str) -> float | None:
     if values.null_count() == len(values) or (strict and values.null_count()):
         return None
     return float((values.fill_null(0) * group["weight"]).sum())
+
+
+def _alone(group: pl.DataFrame, collective: str, isolated: Isolated | None) -> float | None:
+    """Return what a window's instances would take alone, one after another; null where a size is not covered."""
+    if isolated is None or isolated.collective != collective or group["bytes"].null_count():
+        return None
+    times = isolated.at(group["bytes"].cast(pl.Float64).to_numpy())
+    return None if np.isnan(times).any() else float((times * group["weight"].to_numpy()).sum())
 
 
 def _bus_bandwidth(group: pl.DataFrame, collective: str) -> float | None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from abstep.compare.isolated import Isolated
     from abstep.compare.sides import MeasuredSide, Weights
     from abstep.compare.statistics import Delta, StatisticsResult
     from abstep.measure.run import MeasuredRun
@@ -61,12 +62,14 @@ class CompareOptions:
         alpha: error rate of each family of tests.
         min_effect_pct: changes of the step below this many percent of the base count as none.
         warmup: windows to drop at the start of each repeat; None finds them.
+        isolated: isolated durations to show beside concurrent ones.
 
     """
 
     alpha: float = 0.05
     min_effect_pct: float = 1.0
     warmup: int | None = None
+    isolated: Isolated | None = None
 
     def statistics(self) -> StatisticsOptions:
         """Return the same as the statistics take it."""
@@ -134,7 +137,9 @@ def compare(
         account=rows,
         intervals=slots,
         contention=pairs,
-        collectives=tuple(row for measured, share in pair for row in collective_rows(measured, share)),
+        collectives=tuple(
+            row for measured, share in pair for row in collective_rows(measured, share, options.isolated)
+        ),
         ranks=tuple(row for measured, share in pair for row in rank_rows(measured, share)),
         path=tuple(path_row(measured, share) for measured, share in pair),
         explanation=Explanation("", (), None, None),

@@ -117,6 +117,33 @@ def _control_sentences(comparison: Comparison) -> Iterator[str]:
     )
 
 
+def isolated_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say what a collective takes alone, and the most an isolated gain could give the step."""
+    rows = [row for row in comparison.collectives if row.side == "variant" and row.isolated is not None]
+    if not rows:
+        return
+    for row in rows:
+        yield (
+            f"{row.collective} of {row.phase}: isolated {time_text(row.isolated)} a step, beside the step's work "
+            f"{time_text(row.transport if row.transport is not None else row.duration)} of "
+            f"{'transport' if row.transport is not None else 'duration'}; an isolated figure does not replace it."
+        )
+    path = next((row for row in comparison.path if row.side == "variant"), None)
+    on_path = None if path is None else path.transport
+    kinds = {row.collective for row in rows}
+    for slot in comparison.intervals:
+        if slot.collective not in kinds or not slot.delta.variant:
+            continue
+        if slot.kind == "incidental":
+            yield f"A faster {slot.collective} gains the step nothing on {slot.label}: 0 us of it is waited for."
+        elif slot.variant_transport is not None and on_path is not None:
+            most = min(slot.variant_transport, on_path)
+            yield (
+                f"A faster {slot.collective} gains the step at most {time_text(most)} on {slot.label}: its blocking "
+                "transport on the dependency path."
+            )
+
+
 def _pair(row: ContentionRow) -> str:
     stretch = "" if row.variant_stretch is None else f", {row.variant_stretch:.2f} times its alone duration"
     phase = row.slot.partition("/")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.compare.causes import contention_sentences, lateness_sentences, path_sentences
+from abstep.compare.causes import contention_sentences, isolated_sentences, lateness_sentences, path_sentences
 from abstep.compare.comparison import Explanation
 from abstep.model import ExposedKind
 from abstep.units import pct_text, time_text
@@ -41,6 +41,7 @@ def explanation(comparison: Comparison) -> Explanation:
             *contention_sentences(comparison),
             *_accounted(comparison),
             *path_sentences(comparison),
+            *isolated_sentences(comparison),
         ]
     return Explanation(
         headline(comparison),
