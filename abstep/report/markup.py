@@ -40,7 +40,7 @@ def plain(text: str, *, width: int | None = None) -> str:
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Return a table's lines.
+    """Return a table's lines, without the columns in which no cell says anything.
 
     Args:
         heads: column heads, already Markdown.
@@ -51,7 +51,8 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]], *, right: Sequen
     if not lines:
         return []
     rule = ["---:" if i in right else "---" for i in range(len(heads))]
-    return [f"| {' | '.join(cells)} |" for cells in (heads, rule, *lines)]
+    said = [i for i in range(len(heads)) if any(cells[i] for cells in lines)]
+    return [f"| {' | '.join(cells[i] for i in said)} |" for cells in (heads, rule, *lines)]
 
 
 def fold(summary: str, lines: Sequence[str]) -> list[str]:

@@ -221,10 +221,15 @@ def test_plain_shows_the_text_and_nothing_else(text: str) -> None:
         assert not re.search(r"@\w|(?<!\w)#\d|://|www\.", words)
 
 
+def test_columns_that_say_nothing_are_left_out() -> None:
+    found = table(("a", "b", "c"), [("1", "", "2"), ("3", "", "")], right=(2,))
+    assert found == ["| a | c |", "| --- | ---: |", "| 1 | 2 |", "| 3 |  |"]
+
+
 @given(st.text(max_size=40))
 def test_a_cell_stays_one_cell(text: str) -> None:
-    found = tables("\n".join(table(("a", "b"), [(plain(text), "end")])))
-    assert found == [[["a", "b"], [found[0][1][0], "end"]]]
+    found = tables("\n".join(table(("a", "b"), [(plain(text), "end"), ("x", "end")])))
+    assert found == [[["a", "b"], [found[0][1][0], "end"], ["x", "end"]]]
     assert found[0][1][0].replace("\u200b", "") == name_text(text)
 
 
