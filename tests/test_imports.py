@@ -162,7 +162,7 @@ def test_a_summary_loads_no_screens(tmp_path):
     places = write_pair(tmp_path, *scenario("same", world=2, steps=3, layers=2))
     code = "from abstep.cli import run; assert run(['compare', *sys.argv[1:], '--no-tui']) == 0"
     top, every = loaded(code, *map(str, places), "--store", str(tmp_path / "s.duckdb"))
-    assert {"polars", "duckdb", "scipy"} <= top
+    assert {"polars", "duckdb"} <= top
     assert "textual" not in top
     assert not [name for name in every if name.startswith("abstep.tui")]
 
