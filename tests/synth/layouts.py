@@ -164,6 +164,7 @@ def moe(host: Host) -> Program:
                         host.kernel("aten::bmm", GEMM_DX, f"{at}/expert", scaled(job, job.gemm_ns))
                         exchange(f"{at}/combine", None)
                         host.kernel("aten::gelu", GELU, f"{at}/gelu", scaled(job, job.act_ns))
+        host.phase = "other"  # on the main thread, after the step's last backward node
         marks = [host.collective(group, "all_reduce", job.grad_bytes // 8, "grads")]
         yield from optimizer(host, marks)
 
@@ -199,6 +200,7 @@ def pipeline(host: Host) -> Program:
         with host.on(AUTOGRAD, "backward"):
             for micro in range(job.micro):
                 stage(micro, "bwd", rank + 1, rank - 1, backward_layer)
+        host.phase = "other"
         norm = host.collective(host.groups["dp"], "all_reduce", 4, "norm", stream=SECOND_COMM_STREAM)
         yield from optimizer(host, [norm])
 

@@ -14,7 +14,7 @@ from synth.truth import pieces
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from synth.model import Instance, SimRun, Span
+    from synth.model import Instance, RankTrace, SimRun, Span
     from synth.truth import Pairs
     from synth.truth_exposed import Exposed
 
@@ -84,6 +84,22 @@ def consumers(spans: list[Span]) -> dict[Span, Span]:
     return out
 
 
+def held_by_host(trace: RankTrace) -> dict[Span, Span]:
+    """Where the host waited for a communication span: the next compute span it launched afterwards."""
+    out: dict[Span, Span] = {}
+    compute = [s for s in trace.spans if s.kind == COMPUTE]
+    talk = [s for s in trace.spans if s.kind == COMM]
+    for call in trace.calls:
+        marks = {s.stream: s.place for s in call.waited if s.kind == COMM}
+        later = [s for s in compute if s.launch.thread == call.thread and s.launch.start >= call.end]
+        if marks and later:
+            after = min(later, key=lambda s: s.launch.start)
+            for span in talk:
+                if span.place <= marks.get(span.stream, -1):
+                    out.setdefault(span, after)
+    return out
+
+
 def named(span: Span, following: dict[Span, Span]) -> str:
     """A consumer's name: behind packing it is the first span after it on that stream."""
     while span.packs and span in following:
@@ -100,12 +116,7 @@ def calls_of(run: SimRun, exposed: tuple[Exposed, ...]) -> tuple[Call, ...]:
     share: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for row in exposed:
         share[id(row.span), row.rank] += row.ns
-    hosts = {row.span: row.eater for row in exposed if row.wait == "host" and row.eater is not None}
-    eaten = {rank: consumers(trace.spans) for rank, trace in run.ranks.items()}
-    for rank, trace in run.ranks.items():
-        for span in trace.spans:
-            if span in hosts and span not in eaten[rank]:
-                eaten[rank][span] = hosts[span]
+    eaten = {rank: held_by_host(trace) | consumers(trace.spans) for rank, trace in run.ranks.items()}
     following = {s.previous: s for t in run.ranks.values() for s in t.spans if s.previous is not None}
     recorded = {s for t in run.ranks.values() for s in t.spans}
     out = []
