@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 
-_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+import msgspec
+
+from abstep.trace.boundary import last_boundary
+from abstep.trace.event import decode_texts
+
 _STACK = re.compile(rb'"cat"\s*:\s*"python_function"')
 #: Steps are kept even where a recorder writes them among the stacks.
 _STEP = b"ProfilerStep"
 #: Share of stack events from which cutting them out first is faster than decoding them.
 _WORTH = 0.2
+#: Bytes in which the first two events are looked for.
+_SAMPLE = 64 << 10
 
 
 class StackFilter:
     """Decides by the lists read so far whether cutting pays in the next one, then cuts.
 
-    The text is split at the exact bytes that stand between two events in it. Where these also occur inside an
-    event that is cut, what remains does not decode, and the reader takes the text as it was.
+    The text is split at the exact bytes that stand between its first two events. Where these also occur inside
+    an event, what is decoded is not one event a part, and the reader takes the text as it was.
     """
 
     def __init__(self) -> None:
@@ -26,16 +32,30 @@ class StackFilter:
         """Learn how many of the events decoded from the last list were stacks; a list cut free of them has none."""
         self._pays = self._pays or stacks > _WORTH * events
 
-    def without_stacks(self, listed: bytes) -> bytes:
-        """Return the list of events without python stacks, if that pays."""
+    def without_stacks(self, listed: bytes) -> tuple[bytes, int] | None:
+        """Return the list of events without python stacks and how many it holds; nothing if cutting does not pay."""
         if not self._pays:
-            return listed
-        stack, between = _STACK.search(listed), _BETWEEN.search(listed)
-        if stack is None or between is None:
-            return listed
+            return None
+        stack, between = _STACK.search(listed), _between(listed)
         text = listed[1:-1].strip()
-        if text[:1] != b"{" or text[-1:] != b"}":
-            return listed
-        needle, cut = stack.group(), between.group()
-        kept = [part for part in text[1:-1].split(cut) if needle not in part or _STEP in part]
-        return b"".join((b"[{", cut.join(kept), b"}]")) if kept else b"[]"
+        if stack is None or between is None or text[:1] != b"{" or text[-1:] != b"}":
+            return None
+        needle = stack.group()
+        kept = [part for part in text[1:-1].split(between) if needle not in part or _STEP in part]
+        return (b"".join((b"[{", between.join(kept), b"}]")), len(kept)) if kept else (b"[]", 0)
+
+
+def _between(listed: bytes) -> bytes | None:
+    """Return what stands between the first two events, with their braces."""
+    sample = listed[:_SAMPLE]
+    cut = last_boundary(sample)
+    while cut:
+        try:
+            events = decode_texts(b"".join((sample[:cut], b"]")))
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            cut = last_boundary(sample, cut)
+            continue
+        first = bytes(events[0])
+        end = sample.index(first) + len(first)
+        return sample[end - 1 : sample.index(b"{", end) + 1]
+    return None

@@ -8,19 +8,18 @@ as it is; from then on python stacks are cut out before decoding where they are 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from abstep.errors import TraceError
+from abstep.trace.boundary import BOUNDARY, SPACE, last_boundary
 from abstep.trace.event import (
     byte_of,
     decode_events,
     decode_odd,
     decode_texts,
     end_of_list,
-    is_cut_short,
     repaired,
 )
 from abstep.trace.inflate import CutShortError
@@ -30,10 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|s|bp)"\s*:)')
-_SPACE = b" \t\r\n"
+_MARK = b"\xef\xbb\xbf"
 #: Text before or after the events that is still taken for metadata.
 _MOST_METADATA = 64 << 20
+#: How many places are tried for a cut, and how many pieces for one event, before events are given up.
+_EARLIER_CUTS = 8
+_JOINED = 64
 _BROKEN = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
@@ -73,9 +74,9 @@ class TraceText:
             TraceError: no trace events in it, or it breaks off among them.
 
         """
-        rest, block = b"", self._find_events()
+        rest, block = b"", self._find_events() or self._next()
         while block and not self._ended():
-            cut = _last_boundary(block)
+            cut = last_boundary(block)
             if cut == 0:
                 rest += block
                 if len(rest) > _MOST_METADATA:
@@ -92,10 +93,10 @@ class TraceText:
             else:
                 rest = b"".join((left, b"," if left else b"", memoryview(block)[cut + 1 :]))
             yield events
-            block = self._next()
+            block = b"" if self._ended() else self._next()
         if not self._ended():
-            events, left = self._read_broken(rest)
-            if left:
+            events, left = self._read_broken(rest, last=True)
+            if not self._ended():
                 self._breaks_off(left)
             yield events
         self._read_tail()
@@ -116,11 +117,14 @@ class TraceText:
     def _find_events(self) -> bytes:
         text = b""
         while block := self._next():
-            text = (text + block).removeprefix(b"\xef\xbb\xbf")
-            start = text.lstrip(_SPACE)[:1]
+            text += block
+            if len(text) < len(_MARK):
+                continue
+            text = text.removeprefix(_MARK)
+            start = text.lstrip(SPACE)[:1]
             if start == b"[":
                 self._is_list = True
-                return text.lstrip(_SPACE)[1:]
+                return text.lstrip(SPACE)[1:]
             if start != b"{" and start:
                 break
             if found := _EVENTS_KEY.search(text):
@@ -135,9 +139,9 @@ class TraceText:
         again = "record or copy it again"
         if self._cut_short:
             raise TraceError(f"{self._name}: {self._cut_short}, before any event", again)
-        if not text.strip(_SPACE):
+        if not text.strip(SPACE):
             raise TraceError(f"{self._name}: the file is empty", again)
-        if text.lstrip(_SPACE)[:1] != b"{":
+        if text.lstrip(SPACE)[:1] != b"{":
             raise TraceError(f"{self._name}: is not JSON (byte 0)", "give a trace written by torch.profiler")
         try:
             msgspec.json.decode(text, type=msgspec.Raw)
@@ -151,7 +155,7 @@ class TraceText:
 
     def _breaks_off(self, left: bytes) -> None:
         """Decide about text behind the last whole event: the file ended among its events."""
-        if self._is_list and not left.strip(_SPACE + b",") and not self._cut_short:
+        if self._is_list and not left.strip(SPACE + b",") and not self._cut_short:
             return  # a bare list may lack its closing bracket by Chrome's format
         raise TraceError(
             f"{self._name}: {self._cut_short or 'it breaks off'}, among its events, after {self._read} bytes of JSON",
@@ -160,21 +164,31 @@ class TraceText:
 
     def _read_list(self, listed: bytes) -> tuple[list[Any], bytes]:
         """Return the events of a list, and what is left of it when it ends amid an event."""
+        cut = self.stacks.without_stacks(listed)
         try:
-            return decode_events(self.stacks.without_stacks(listed)), b""
+            if cut is not None and len(events := decode_events(cut[0])) == cut[1]:
+                return events, b""
+            return decode_events(listed), b""
         except _BROKEN:
-            return self._read_broken(listed[1:-1])
+            return self._read_broken(listed[1:-1], last=False)
 
-    def _read_broken(self, text: bytes) -> tuple[list[Any], bytes]:
+    def _read_broken(self, text: bytes, *, last: bool) -> tuple[list[Any], bytes]:
         """Read comma-separated events that are no whole list, or hold something odd."""
-        for repair in (False, True):
-            whole = repaired(text) if repair else text
-            found = self._whole_list(whole)
-            if found is not None:
-                if repair:
-                    self._note("text that is no JSON was repaired (control characters, escapes, commas, NaN)")
+        if (found := self._whole_list(text)) is not None:
+            return found, b""
+        cut = len(text)
+        for _ in range(0 if last else _EARLIER_CUTS):  # the cut was no boundary: an earlier one may be
+            cut = last_boundary(text, cut)
+            if cut and (found := self._whole_list(text[:cut])) is not None:
+                if not self._ended():
+                    return found, text[cut + 1 :]
+                self._after += text[cut:]
                 return found, b""
-        return self._piecewise(whole)
+        whole = repaired(text)
+        if (found := self._whole_list(whole)) is not None:
+            self._note("text that is no JSON was repaired (control characters, escapes, commas, NaN)")
+            return found, b""
+        return self._piecewise(whole, last=last)
 
     def _whole_list(self, text: bytes) -> list[Any] | None:
         """Return the events up to the list's end, or nothing if the text is no list of JSON values."""
@@ -196,7 +210,7 @@ class TraceText:
         if behind is None:
             return None
         inside, bracket, space = text[: behind - 1].rpartition(b"]")
-        if not bracket or space.strip(_SPACE):
+        if not bracket or space.strip(SPACE):
             return None
         self._after, self._is_closed = text[behind - 1 :], True
         return len(inside)
@@ -210,29 +224,44 @@ class TraceText:
             self.count_odd(len(wrong), wrong[0] if wrong else "")
         return whole
 
-    def _piecewise(self, text: bytes) -> tuple[list[Any], bytes]:
+    def _piecewise(self, text: bytes, *, last: bool) -> tuple[list[Any], bytes]:
         """Split at what looks like a boundary; each piece is read alone, the last may be incomplete."""
-        cuts = [0, *(found.end() for found in _BOUNDARY.finditer(text)), len(text)]
+        cuts = [0, *(found.end() for found in BOUNDARY.finditer(text)), len(text)]
         events: list[Any] = []
-        for start, stop in pairwise(cuts):
-            piece = text[start:stop].rstrip(_SPACE)
-            if stop < len(text):
-                piece = piece.removesuffix(b",")
-            try:
-                events += self._decode(piece, decode_texts(b"".join((b"[", piece, b"]"))))
-            except msgspec.DecodeError as error:
-                end = self._end_of_list(piece, error)
-                if end is not None:
-                    self._after += text[start + len(piece) :]
-                    whole = b"".join((b"[", piece[:end], b"]"))
-                    events += self._decode(piece[:end], decode_texts(whole))
-                    return events, b""
-                if stop == len(text) and is_cut_short(error):
-                    return events, piece
-                self.count_odd(1, str(error))
-            except (RecursionError, UnicodeDecodeError) as error:
-                self.count_odd(1, str(error))
-        return events, b""
+        place, lost, first_lost = 0, False, len(text)
+        while place < len(cuts) - 1:
+            for ahead in range(
+                place + 1, min(place + _JOINED, len(cuts))
+            ):  # a boundary may lie inside an event
+                piece = text[cuts[place] : cuts[ahead]].rstrip(SPACE)
+                piece = piece.removesuffix(b",") if cuts[ahead] < len(text) else piece
+                found = self._piece(piece, lost=lost)
+                if found is not None:
+                    events += found
+                    place, lost = ahead, False
+                    break
+            else:
+                if not last and cuts[-1] - cuts[place] < _MOST_METADATA and place + _JOINED >= len(cuts):
+                    return events, text[cuts[place] :]
+                if last and place == len(cuts) - 2:
+                    return events, text[cuts[place] :]
+                self.count_odd(not lost, "text that is no JSON")  # one for a stretch of it
+                first_lost = min(first_lost, cuts[place])
+                place, lost = place + 1, True
+            if self._ended():
+                self._after += text[cuts[place] :]
+                return events, b""
+        return events, text[first_lost:] if last else b""
+
+    def _piece(self, text: bytes, *, lost: bool) -> list[Any] | None:
+        """Return a piece's events; nothing if it is no whole event, nor the end of the list."""
+        found = self._whole_list(text)
+        if self._ended() and (
+            lost or b'"ph"' in self._after
+        ):  # of a list inside an event, its start elsewhere
+            self._after, self._is_closed = b"", False
+            return None
+        return found
 
     def count_odd(self, count: int, example: str) -> None:
         """Count events that are skipped, and keep the first one's fault."""
@@ -253,11 +282,11 @@ class TraceText:
                     f"{self._name}: over 64 MB of text follow its events", "give one trace a file"
                 )
         if self._is_list:
-            if after.strip(_SPACE + b"]\0"):
+            if after.strip(SPACE + b"]\0"):
                 self._note("text behind its end is left out")
             return
         self.truncated = self._cut_short is not None
-        for text in (self._before + b'"traceEvents":[]' + after, self._before.rstrip(_SPACE + b",") + b"}"):
+        for text in (self._before + b'"traceEvents":[]' + after, self._before.rstrip(SPACE + b",") + b"}"):
             for attempt in (text, repaired(text)):
                 if (header := self._object(attempt)) is not None:
                     self.header = header
@@ -279,23 +308,3 @@ class TraceText:
         except (RecursionError, UnicodeDecodeError):
             return None
         return text
-
-
-def _last_boundary(text: bytes) -> int:
-    """Return where the comma behind the last whole event seems to be; 0 when there is none."""
-    before = len(text)
-    for _ in range(1000):
-        brace = text.rfind(b"{", 0, before)
-        if brace <= 0:
-            return 0
-        comma = brace - 1
-        while comma > 0 and text[comma] in _SPACE:
-            comma -= 1
-        if text[comma] == 0x2C:  # ','
-            close = comma - 1
-            while close > 0 and text[close] in _SPACE:
-                close -= 1
-            if text[close] == 0x7D:  # '}'
-                return comma
-        before = brace
-    return 0

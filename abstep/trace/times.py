@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
+    from msgspec import Raw
     from numpy.typing import NDArray
 
 INT64_MAX = 2**63 - 1
@@ -23,25 +24,26 @@ _POWERS = 10 ** np.arange(19, dtype=np.int64)
 _COMMA, _DOT, _MINUS, _ZERO, _NINE = b",.-09"
 
 
-def nanoseconds(texts: Iterable[object], base: int = 0) -> NDArray[np.int64]:
+def nanoseconds(texts: Sequence[Raw | bytes], base: int = 0) -> NDArray[np.int64]:
     """Return the numbers as ns.
 
     Args:
-        texts: the JSON text of each number of microseconds (bytes or a buffer): integer, decimal, or either as
-            a string.
+        texts: the JSON text of each number of microseconds: integer, decimal, or either as a string.
         base: ns added to each (baseTimeNanoseconds).
 
     Returns:
         int64 ns, rounded half to even below a ns; `ODD` where the text is no such number.
 
     """
-    joined = b",".join(texts)  # type: ignore[arg-type]
-    if not joined:
-        return _slow(joined, base) if isinstance(texts, list) and texts else np.empty(0, np.int64)
+    if not texts:
+        return np.empty(0, np.int64)
+    joined = b",".join(texts)
     if b'"' in joined:
         joined = joined.replace(b'"', b"")
-    fast = _fast(joined, base)
-    return _slow(joined, base) if fast is None else fast
+    fast = _fast(joined, base) if joined else None
+    if fast is None or len(fast) != len(texts):  # a text of the list may hold commas of its own
+        return np.array([_one(bytes(text), base) for text in texts], np.int64)
+    return fast
 
 
 def _fast(joined: bytes, base: int) -> NDArray[np.int64] | None:
@@ -96,13 +98,9 @@ def _scaled(values: NDArray[np.int64], decimals: NDArray[np.int64], base: int) -
     return np.asarray(whole * up + base, np.int64)
 
 
-def _slow(joined: bytes, base: int) -> NDArray[np.int64]:
-    return np.array([_one(text, base) for text in joined.split(b",")], np.int64)
-
-
 def _one(text: bytes, base: int) -> int:
     try:
-        value = Decimal(text.decode("ascii")).scaleb(3)
+        value = Decimal(text.decode("ascii").strip('"')).scaleb(3)
         if not value.is_finite() or value.adjusted() > 19:
             return ODD
         exact = int(value.quantize(Decimal(1), rounding=ROUND_HALF_EVEN)) + base
