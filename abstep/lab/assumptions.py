@@ -33,7 +33,8 @@ def assumptions(
     ranks = len(found.windows[0])
     sizes = sorted({one.bytes for window in found.windows for one in window[0].reductions})
     rate = rate_text(bus_bandwidth(known.byte_ns, ranks, found.collective))
-    played = f"{used} typical windows of {ranks} ranks, each played with its own ready times"
+    of = f" of {len(found.windows)}, evenly chosen," if used < len(found.windows) else ""
+    played = f"{used} typical windows{of} of {ranks} ranks, each played with its own ready times"
     said = [f"{played}; the difference between the plays is added to what was measured."]
     if found.left_out:
         said.append(f"{found.left_out} windows without the same reductions on every rank are left out.")
@@ -53,9 +54,8 @@ def assumptions(
         )
     else:
         listed = f"{bytes_text(sizes[0])} to {bytes_text(sizes[-1])}"
-        said.append(
-            f"Transport: {time_text(known.latency)} and {rate} bus bandwidth, from buckets of {listed}."
-        )
+        source = f"from buckets of {listed}" if change.latency_us is None else "the latency as given"
+        said.append(f"Transport: {time_text(known.latency)} and {rate} bus bandwidth, {source}.")
     said.append(f"Launch cost {time_text(known.launch)} a collective, the measured median.")
     said.append(
         _slowed(

@@ -55,7 +55,7 @@ CONTROLS: tuple[Control, ...] = (
             (1, 1.05, 1.1, 1.2, 1.4, 1.9), "while a collective is on its device"),
     Control("transport_slowdown", "--transport-slowdown", "transport slowed by", "x", 1, 100,
             (1, 1.1, 1.2, 1.5, 2, 2.3), "while any rank still computes its backward"),
-    Control("groups", "--groups", "gradient groups", "", 1, 4096, (1, 2, 4, 8, 16, 32, 64),
+    Control("groups", "--groups", "gradient groups", "", 1, 1024, (1, 2, 4, 8, 16, 32, 64),
             "of equal size, ready at equal distances, the last at the backward's end"),
     Control("gradients_mb", "--gradients", "gradients", "MiB", 0.001, 1e6, (20, 40, 80, 160, 320, 640),
             "of all groups together"),
@@ -155,7 +155,7 @@ def _check_lists(controls: Controls) -> None:
     if any(not 0 < size < math.inf for size in sizes):
         raise AbstepError("--sizes: a size is not above 0", "give MiB a group")
     if len(ready) > BY_NAME["groups"].high:
-        raise AbstepError(f"--ready names {len(ready)} groups", "give at most 4096")
+        raise AbstepError(f"--ready names {len(ready)} groups", "give at most 1024")
 
 
 def ns(us: float) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from abstep.lab.backward import Backward, Bucket, Time
+    from abstep.lab.backward import Backward, Bucket, Rank, Time
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,23 @@ def simulate(backward: Backward) -> Events:
         backward: what to run.
 
     """
-    return _Run(backward).events()
+    alike = {_work(rank): at for at, rank in reversed(list(enumerate(backward.ranks)))}
+    kept = sorted(alike.values())
+    events = _Run(replace(backward, ranks=tuple(backward.ranks[at] for at in kept))).events()
+    place = [kept.index(alike[_work(rank)]) for rank in backward.ranks]
+
+    def every(times: tuple[Time, ...]) -> tuple[Time, ...]:
+        return tuple(times[at] for at in place)
+
+    return Events(
+        tuple(replace(one, ready=every(one.ready), start=every(one.start)) for one in events.collectives),
+        every(events.backward_end),
+    )
+
+
+def _work(rank: Rank) -> Rank:
+    """Return what a rank does whatever its number: ranks that do the same are played once."""
+    return replace(rank, rank=0)
 
 
 class _Run:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from abstep.lab.events import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from abstep.lab.backward import Backward, Time
+    from abstep.lab.backward import Backward, Rank, Time
     from abstep.lab.events import Collective, Events
 
 CONSTRAINTS = ("readiness", "serialization", "contention", "launch cost", "tail")
@@ -134,10 +134,29 @@ class Play:
     @cached_property
     def parts(self) -> Parts:
         """Return the step and its parts."""
-        ranks = [self._parts(rank) for rank in range(len(self.backward.ranks))]
+        ranks = [self._parts(rank) for rank in self._alike]
         return Parts(
-            *(_mean(getattr(part, name) for part in ranks) for name in Parts.__dataclass_fields__),
+            *(self._mean([getattr(part, name) for part in ranks]) for name in Parts.__dataclass_fields__),
         )
+
+    @cached_property
+    def _alike(self) -> dict[int, int]:
+        """The first of the ranks (positions) that do the same, and how many these are."""
+        first: dict[Rank, int] = {}
+        for at, rank in enumerate(self.backward.ranks):
+            first.setdefault(replace(rank, rank=0), at)
+        counts = dict.fromkeys(first.values(), 0)
+        for rank in self.backward.ranks:
+            counts[first[replace(rank, rank=0)]] += 1
+        return counts
+
+    def _mean(self, values: Sequence[Time]) -> Time:
+        """Return the mean over all ranks of one value a kind of rank."""
+        total = sum(value * count for value, count in zip(values, self._alike.values(), strict=True))
+        number = len(self.backward.ranks)
+        if isinstance(total, int) and total % number == 0:
+            return total // number
+        return Fraction(total) / number
 
     def _parts(self, rank: int) -> Parts:
         start, end = self.window(rank)
@@ -171,7 +190,7 @@ class Play:
     @cached_property
     def ideal(self) -> Time:
         """Return max(compute, communication), undisturbed, and what only then can begin: mean over ranks, ns."""
-        return _mean(self._ideal(rank) for rank in range(len(self.backward.ranks)))
+        return self._mean([self._ideal(rank) for rank in self._alike])
 
     def _ideal(self, rank: int) -> Time:
         communication = _transport(self.undisturbed.events.collectives)
@@ -182,12 +201,11 @@ class Play:
     def gap(self) -> dict[str, Time]:
         """Return what keeps the step from its ideal, ns, mean over ranks: the values sum to step - ideal."""
         calm = self.undisturbed
-        ranks = range(len(self.backward.ranks))
         reasons: dict[str, Time] = dict.fromkeys(CONSTRAINTS, 0)
         reasons["contention"] = self.parts.step - calm.parts.step
-        told = [dict(_summed(calm.reasons(rank))) for rank in ranks]
+        told = [_summed(calm.reasons(rank)) for rank in self._alike]
         for name in reasons:
-            reasons[name] += _mean(own.get(name, 0) for own in told)
+            reasons[name] += self._mean([own.get(name, 0) for own in told])
         return reasons
 
     @property
@@ -266,13 +284,3 @@ def _transport(collectives: Iterable[Collective]) -> Time:
 
 def _share(length: Time, part: int, whole: int) -> Time:
     return length if part == whole else Fraction(length * part) / whole if part else 0
-
-
-def _mean(values: Iterable[Time]) -> Time:
-    listed = list(values)
-    total = sum(listed)
-    return (
-        total // len(listed)
-        if isinstance(total, int) and total % len(listed) == 0
-        else Fraction(total) / len(listed)
-    )

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from abstep.lab.measured import MeasuredBackward, RankWindow
     from abstep.measure.run import MeasuredRun
 
-MOST_WINDOWS = 200
-"""More typical windows than this are thinned evenly."""
+MOST_WINDOWS, LEAST_WINDOWS = 200, 10
+MOST_EVENTS = 100_000
+"""More typical windows than can be played in seconds are thinned evenly: buckets x ranks^2 a window."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,10 @@ def predict(run: MeasuredRun, change: Change) -> Prediction:
 
 def _thinned(found: MeasuredBackward) -> list[int]:
     count = len(found.windows)
-    if count <= MOST_WINDOWS:
-        return list(range(count))
-    return [at * count // MOST_WINDOWS for at in range(MOST_WINDOWS)]
+    window = found.windows[0]
+    fit = MOST_EVENTS // max(len(window) ** 2 * len(window[0].reductions), 1)
+    most = max(LEAST_WINDOWS, min(MOST_WINDOWS, fit))
+    return [at * count // most for at in range(most)] if count > most else list(range(count))
 
 
 def _factor(given: float | None, measured: float | None) -> Fraction:
