@@ -90,6 +90,9 @@ class Screens(App[int], inherit_bindings=False):
             self._exception_event.set()
         self._close_messages_no_wait()
 
+    def _set_pointer_shape(self, shape: str) -> None:
+        """Leave the pointer as it is: no code is written that the screens do not need."""
+
     # Messages: from the canvas, and from the background.
 
     def on_canvas_typed(self, message: Canvas.Typed) -> None:

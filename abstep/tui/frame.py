@@ -34,16 +34,23 @@ class Shown(Protocol):
 
 
 def frame(
-    view: Shown, titles: Sequence[str], width: int, height: int, look: Look, *, below: Line | None = None
+    view: Shown,
+    titles: Sequence[str],
+    width: int,
+    height: int,
+    look: Look,
+    *,
+    below: Sequence[Line] | None = None,
 ) -> Frame:
-    """Return what the screen shows; `below` takes the footer's place."""
+    """Return what the screen shows; `below` takes the place of the footer and what it needs above it."""
     if width < LEAST[0] or height < LEAST[1]:
         small: list[Line] = [line("too small")] + [BLANK] * (height - 1)
         return finished(small, width, height, look)
     body = view.body(width, height - 2)[: height - 2]
     body += [BLANK] * (height - 2 - len(body))
+    last = list(below or [footer(view, width)])[: height - 2]
     top = header(titles, view.delta(), width, look)
-    return finished([top, *body, below or footer(view, width)], width, height, look)
+    return finished([top, *body[: height - 1 - len(last)], *last], width, height, look)
 
 
 def finished(lines: Sequence[Line], width: int, height: int, look: Look) -> Frame:

@@ -17,7 +17,7 @@ from abstep.tui.nav import Place, Trail
 from abstep.tui.prompt import Prompt
 from abstep.tui.views.loading import LoadingView
 from abstep.tui.views.palette import Command, PaletteView
-from abstep.tui.widgets.lines import Line, line
+from abstep.tui.widgets.lines import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -63,7 +63,7 @@ class Session:
         self._house = house
         self._at = at
         self._export = export
-        self._message: Line | None = None
+        self._message = ""
 
     def open(self, comparison: Comparison) -> None:
         """Show a comparison; a later one takes an earlier one's place."""
@@ -80,7 +80,13 @@ class Session:
 
     def frame(self, width: int, height: int) -> Frame:
         """Return what the screen shows."""
-        below = self.prompt.drawn(self.look) if self.prompt is not None else self._message
+        below = (
+            [((" ", ""), *text) for text in wrap(self._message, width - 2, role="title")]
+            if self._message
+            else None
+        )
+        if self.prompt is not None:
+            below = [self.prompt.drawn(self.look)]
         if self.gallery is None:
             return frame(self.loading, ["abstep"], width, height, self.look, below=below)
         titles = [self.gallery.view(place).title() for place in self.trail.places]
@@ -88,7 +94,7 @@ class Session:
 
     def say(self, text: str) -> None:
         """Show a sentence in the footer's place until the next key."""
-        self._message = line((f" {text}", "title"))
+        self._message = text
 
     @property
     def view(self) -> View:
@@ -109,7 +115,7 @@ class Session:
 
     def do(self, action: str) -> None:
         """Do one action of the table of keys."""
-        self._message = None
+        self._message = ""
         if action == "quit" or (self.gallery is None and action == "back"):
             self._house.leave(STOPPED if self.gallery is None else 0)
         elif self.gallery is None:

@@ -75,7 +75,7 @@ class Screen:
         """Read until a text is on the screen and nothing more comes."""
         found, end = b"", time.monotonic() + most
         while time.monotonic() < end:
-            found += self.read(quiet=0.15, most=max(end - time.monotonic(), 0.1))
+            found += self.read(quiet=0.15, most=0.3)
             if any(text in line for line in self.terminal.lines()):
                 return found
         raise AssertionError(f"{text!r} is not on the screen:\n" + "\n".join(self.terminal.lines()))

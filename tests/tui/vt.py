@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 
+from abstep import units
+
 _TOKEN = re.compile(
     r"\x1b\[(?P<mark>[?<>=]?)(?P<numbers>[\d;]*)(?P<middle>[ !$]*)(?P<final>[@-~])"
     r"|\x1b\](?P<osc>[^\x07\x1b]*)(?:\x07|\x1b\\)|\x1b(?P<single>[78=>c])|(?P<text>.)",
     re.DOTALL,
 )
+
+_WHOLE = re.compile(r"\x1b\[[?<>=]?[\d;]*[ !$]*[@-~]|\x1b\][^\x07\x1b]*\x07|\x1b[78=>c\\]")
 
 
 class Terminal:
@@ -36,11 +40,7 @@ class Terminal:
         data = self._left + data
         cut = data.rfind("\x1b")
         self._left = ""
-        if (
-            cut >= 0
-            and len(data) - cut < 40
-            and not re.match(_TOKEN.pattern.split("|(?P<text>")[0], data[cut:])
-        ):
+        if cut >= 0 and not _WHOLE.match(data[cut:]):  # the rest of it comes with the next bytes
             data, self._left = data[:cut], data[cut:]
         for token in _TOKEN.finditer(data):
             if token["text"] is not None:
@@ -63,9 +63,15 @@ class Terminal:
         elif character == "\r":
             self.x = 0
         elif character >= " ":
-            if self.x < self.width and self.y < self.height:
-                self.rows[self.y][self.x] = character
-            self.x += 1
+            columns = units.cells(character)
+            if self.x + columns <= self.width and self.y < self.height:
+                row = self.rows[self.y]
+                if self.x and units.cells(row[self.x - 1]) == 2:
+                    row[self.x - 1] = " "  # half of a wide character is overwritten
+                row[self.x] = character
+                if columns == 2:
+                    row[self.x + 1] = " "
+            self.x += columns
 
     def _control(self, mark: str, numbers: list[int], middle: str, final: str) -> None:
         first = numbers[0] if numbers else 0
@@ -78,6 +84,10 @@ class Terminal:
             self.x = max(numbers[1] if len(numbers) > 1 else 1, 1) - 1
         elif final == "K":
             self.rows[self.y][self.x :] = [" "] * (self.width - self.x)
+        elif final in "P@":
+            row, count = self.rows[self.y], max(first, 1)
+            rest = row[self.x + count :] + [" "] * count if final == "P" else [" "] * count + row[self.x :]
+            row[self.x :] = rest[: self.width - self.x]
         elif final == "J" and first == 2:
             self.rows = [[" "] * self.width for _ in range(self.height)]
         elif final == "r":

@@ -40,11 +40,20 @@ class Stage(Protocol):
 
 
 class View:
-    """One view of one place. Kept while the app runs, so cursor, order and filter are there on return."""
+    """One view of one place. Kept while the app runs, so cursor, order and filter are there on return.
+
+    Attributes:
+        kind: the kind of place it shows.
+        footer: the actions its footer names (see `keys.footer`).
+        terms: the words its help explains.
+        silent: the actions that do nothing in it, which its help leaves out.
+
+    """
 
     kind: ClassVar[str] = ""
     footer: ClassVar[tuple[str, ...]] = ("enter", "back", "views", "help", "palette", "quit")
     terms: ClassVar[tuple[str, ...]] = ()
+    silent: ClassVar[frozenset[str]] = frozenset({"zoom_in", "zoom_out", "pane"})
 
     def __init__(self, stage: Stage, place: Place) -> None:
         self.stage = stage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
+from abstep.tui.views import figures
 from abstep.tui.views.base import Stage, View
 from abstep.tui.widgets.lines import BLANK, Line, line, wrap
 from abstep.tui.widgets.table import Column, Table
@@ -54,8 +55,8 @@ class ChecksView(View):
 
     def body(self, width: int, height: int) -> list[Line]:
         """Return the list, and the message of the row under the cursor."""
-        found = self.comparison.comparability.status.replace("_", " ")
-        said = self._table.count_text() or f"the runs are {found}"
+        found = self.comparison.comparability.status
+        said = self._table.count_text() or f"the runs are {figures.COMPARABLE.get(found, found)}"
         about = min(_ABOUT, max(height - 6, 1))
         lines = [line((f" {said}", "dim")), *self._table.draw(width, max(height - 1 - about, 3), self.look)]
         lines += [BLANK] * (height - about - len(lines))

@@ -88,6 +88,7 @@ class CollectiveView(View):
     """Level 4."""
 
     kind: ClassVar[str] = "collective"
+    silent: ClassVar[frozenset[str]] = View.silent - {"pane"}
     footer: ClassVar[tuple[str, ...]] = (
         "enter=timelines",
         "back",

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from abstep.tui.look import Look
     from abstep.tui.widgets.lines import Line, Span
 
+COMPARABLE = {
+    "comparable": "comparable",
+    "qualified": "comparable, with a caution",
+    "not_comparable": "not comparable",
+}
+"""Comparability's status in words."""
+
 VALUE = 25
 """Columns of a change with its interval: `▲ +1.84 ms [+1.31, +2.40]`."""
 

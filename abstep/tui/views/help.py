@@ -21,6 +21,9 @@ class HelpView(View):
     """What `?` shows."""
 
     kind: ClassVar[str] = "help"
+    silent: ClassVar[frozenset[str]] = View.silent | {
+        "left", "right", "filter", "next_match", "previous_match", "sort", "reverse", "enter", "previous", "next",
+    }  # fmt: skip
     footer: ClassVar[tuple[str, ...]] = ("down=scroll", "page_down", "back", "quit")
 
     def __init__(self, stage: Stage, place: Place) -> None:
@@ -42,9 +45,14 @@ class HelpView(View):
         lines += [BLANK, line((" keys", "head"))]
         own = {entry.partition("=")[0]: entry.partition("=")[2] for entry in shown.footer}
         for key in keys.KEYS:
-            word = own.get(key.action, "")
-            meaning = f"{word}: {key.meaning}" if word else key.meaning
-            lines += self._entry(key.shown, meaning, width)
+            if key in keys.VIEW_KEYS:
+                if key is keys.VIEW_KEYS[0]:
+                    names = ", ".join(other.short for other in keys.VIEW_KEYS)
+                    lines += self._entry("1-6", names, width)
+            elif key.action not in shown.silent:
+                word = own.get(key.action, "")
+                said = f"{word}: " if word and word not in key.meaning else ""
+                lines += self._entry(key.shown, said + key.meaning, width)
         lines += [BLANK, line((" words", "head"))]
         for name in shown.terms:
             lines += self._entry(name, term(name).text, width, title=True)

@@ -29,6 +29,7 @@ class PaletteView(View):
     """The list of commands."""
 
     kind: ClassVar[str] = "palette"
+    silent: ClassVar[frozenset[str]] = View.silent | {"previous", "next"}
     footer: ClassVar[tuple[str, ...]] = ("enter", "back")
 
     def __init__(self, stage: Stage, place: Place) -> None:

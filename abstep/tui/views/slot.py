@@ -111,6 +111,7 @@ class SlotView(View):
     """Level 3."""
 
     kind: ClassVar[str] = "slot"
+    silent: ClassVar[frozenset[str]] = View.silent - {"pane"}
     footer: ClassVar[tuple[str, ...]] = ("enter=rank", "back", "next=next slot", "pane", "copy", "help")
     terms: ClassVar[tuple[str, ...]] = (
         "slot", "consumer", "blocking", "incidental", "presence", "peer wait", "transport", "last to arrive",

@@ -38,6 +38,7 @@ class TimelinesView(View):
     """Level 5."""
 
     kind: ClassVar[str] = "timelines"
+    silent: ClassVar[frozenset[str]] = frozenset({"filter", "sort", "reverse"})
     footer: ClassVar[tuple[str, ...]] = (
         "left=pan",
         "zoom_in=zoom",
@@ -69,6 +70,7 @@ class TimelinesView(View):
         self._here: dict[str, Strand] = {}
         self._low: float | None = None
         self._span = 0.0
+        self._columns = 1
         self._chosen: Chosen | None = None
         self._side = "base"
 
@@ -100,7 +102,8 @@ class TimelinesView(View):
         elif self._low is None:
             return False
         elif action in ("left", "right"):
-            self._low += self._span / 4 * (1 if action == "right" else -1)
+            cell = self._span / self._columns
+            self._low += cell * max(self._columns // 4, 1) * (1 if action == "right" else -1)
         elif action in ("zoom_in", "zoom_out"):
             self._zoom(1 / _ZOOM if action == "zoom_in" else _ZOOM)
         elif action in ("first", "last"):
@@ -134,7 +137,7 @@ class TimelinesView(View):
         return self._both(self._tracks, pair, width, height)
 
     def _both(self, tracks: Tracks, pair: Pair, width: int, height: int) -> list[Line]:
-        columns = max(width - LABEL - 1, 10)
+        columns = self._columns = max(width - LABEL - 1, 10)
         assert self._low is not None
         edges = np.linspace(self._low, self._low + self._span, columns + 1)
         room = max((height - 5) // 2, 3)

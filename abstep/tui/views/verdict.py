@@ -8,28 +8,12 @@ from abstep import units
 from abstep.tui.nav import Place
 from abstep.tui.views import figures
 from abstep.tui.views.base import Stage, View
+from abstep.tui.views.behind import behind
 from abstep.tui.widgets.document import DocLine, Document
 from abstep.tui.widgets.lines import BLANK, Line, line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-CATEGORIES = {
-    "compute_alone": "compute alone",
-    "overlapped": "compute and communication",
-    "exposed": "exposed communication",
-    "copy_only": "copies only",
-    "idle": "idle",
-}
-
-
-MILESTONES = (
-    ("backward ends at", "backward_end"),
-    ("last collective ends at", "last_collective_end"),
-    ("update ends at", "update_end"),
-    ("backward to optimizer", "tail"),
-)
 
 
 class Group(NamedTuple):
@@ -57,6 +41,9 @@ class VerdictView(View):
     """Level 1."""
 
     kind: ClassVar[str] = "verdict"
+    silent: ClassVar[frozenset[str]] = View.silent | {
+        "left", "right", "filter", "next_match", "previous_match", "sort", "reverse", "back", "previous",
+    }  # fmt: skip
     footer: ClassVar[tuple[str, ...]] = ("enter", "down=move", "views", "export", "help", "quit")
     terms: ClassVar[tuple[str, ...]] = (
         "step window", "typical window", "exposed", "overlapped", "contention", "account", "unassigned",
@@ -73,7 +60,9 @@ class VerdictView(View):
 
     def body(self, width: int, height: int) -> list[Line]:
         """Return the page."""
-        self._page.fill([*self._top(width), *self._account(width), *self._cautions(width), *self._more()])
+        self._page.fill(
+            [*self._top(width), *self._account(width), *self._cautions(width), *self._behind(width)]
+        )
         return self._page.draw(width, height, self.look)
 
     def act(self, action: str) -> bool:
@@ -110,7 +99,6 @@ class VerdictView(View):
 
     def _comparable(self, width: int) -> Line:
         found = self.comparison.comparability
-        words = {"comparable": "comparable", "qualified": "comparable, with a caution"}
         doubts = [check.id for check in found.checks if check.status in ("warn", "fail")]
         settings = len(found.settings_changed)
         changed = "; ".join(
@@ -118,7 +106,7 @@ class VerdictView(View):
         )
         about = f": {', '.join(doubts)}" if doubts else ""
         role = "" if found.status == "comparable" else "warning"
-        said = words.get(found.status, "not comparable") + about
+        said = figures.COMPARABLE.get(found.status, found.status) + about
         what = f"{settings} changed: {changed}" if settings else ""
         room = max(width - units.cells(said) - 6, 0)
         return (
@@ -178,24 +166,5 @@ class VerdictView(View):
             for at, text in enumerate(wrap(f"! {note}", width - 1, indent=2)):
                 yield DocLine(text if at else (("!", "warning"), (text[0][0][1:], "")))
 
-    def _more(self) -> Iterable[DocLine]:
-        yield DocLine(BLANK)
-        yield DocLine(figures.titles("time of a window, mean", "change"))
-        for row in self.comparison.decomposition:
-            text, role = figures.change(row.delta, self.look)
-            role = "" if row.category == "overlapped" else role  # overlap is neither good nor bad
-            label = CATEGORIES.get(row.category, row.category)
-            yield DocLine(figures.times(label, row.delta.base, row.delta.variant, (text, role)))
-        tail = self.comparison.tail
-        if tail.delta is not None:
-            counts = f"({tail.windows_base} and {tail.windows_variant} windows)"
-            windows = f"  {units.time_text(tail.delta, sign=True)} {counts}"
-            yield DocLine(figures.times("outlier windows add", tail.base, tail.variant, (windows, "dim")))
-        yield DocLine(BLANK)
-        base, variant = self.comparison.base, self.comparison.variant
-        for label, name in (("communication", "overlap_of_communication"), ("compute", "overlap_of_compute")):
-            one, two = (units.share_text(getattr(side, name)) for side in (base, variant))
-            yield DocLine(figures.compared(f"overlap, of {label}", one, two))
-        for label, name in MILESTONES:
-            yield DocLine(figures.times(label, *(getattr(side.milestones, name) for side in (base, variant))))
-        yield DocLine(figures.times("ideal: nothing interferes", base.ideal, variant.ideal))
+    def _behind(self, width: int) -> Iterable[DocLine]:
+        return (DocLine(text) for text in behind(self.comparison, width, self.look))

@@ -87,17 +87,11 @@ class Document:
         return [at for at, entry in enumerate(self.lines) if entry.opens is not None]
 
     def _step(self, by: int) -> bool:
-        """Move to the next line that opens something, when it is at most a page away."""
+        """Move to the next line that opens something, when it is in sight; else the page moves by a line."""
         ahead = [at for at in self._doors() if self.cursor is None or (at - self.cursor) * by > 0]
-        if not ahead:
+        target = (ahead[0] if by > 0 else ahead[-1]) if ahead else None
+        if target is None or not self.top <= target < self.top + self._height:
             return False
-        target = ahead[0] if by > 0 else ahead[-1]
-        if by > 0 and target >= self.top + self._height:
-            if target >= self.top + 2 * self._height:
-                return False
-            self.top = target - self._height + 1
-        elif by < 0 and target < self.top:
-            self.top = max(target - 2, 0)
         self.cursor = target
         return True
 
