@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from abstep.compare.build import CompareOptions
     from abstep.compare.comparison import Comparison
     from abstep.measure.run import MeasuredRun
+    from abstep.model import RunTables
     from abstep.store import Progress, Store
 
 
@@ -46,13 +47,16 @@ def open_store(reading: Reading, *, read_only: bool = False) -> Store:
     return store
 
 
-def read_run(place: str | Path, reading: Reading | None = None, *, store: Store | None = None) -> MeasuredRun:
+def read_run(
+    place: str | Path, reading: Reading | None = None, *, store: Store | None = None, spans: bool = False
+) -> MeasuredRun:
     """Read and measure one run.
 
     Args:
         place: a directory or file of traces, or the name of a run in the store.
         reading: how to read it.
         store: an open store; None opens the one `reading` names.
+        spans: hold all spans in memory with the measures; else they are read again where a screen needs them.
 
     Raises:
         AbstepError: the run cannot be read.
@@ -61,15 +65,63 @@ def read_run(place: str | Path, reading: Reading | None = None, *, store: Store 
     reading = reading or Reading()
     if store is None:
         with open_store(reading) as own:
-            return read_run(place, reading, store=own)
-    from abstep.measure.run import measure  # noqa: PLC0415  polars costs 150 ms
-    from abstep.windows import cut  # noqa: PLC0415
-
+            return read_run(place, reading, store=own, spans=spans)
     name = _stored(store, str(place), reading)
-    run = cut(store.load(name), reading.step_marker)
-    if reading.step_marker is None and not store.read_only:
-        store.save_windows(name, run.windows.drop("window", "file", "own_work"))
-    return measure(run)
+    if spans or store.temporary:
+        from abstep.measure.run import measure  # noqa: PLC0415  polars costs 150 ms
+        from abstep.windows import cut  # noqa: PLC0415
+
+        return measure(cut(store.load(name), reading.step_marker))
+    return _measured(store, name, reading.step_marker)
+
+
+def _measured(store: Store, name: str, marker: str | None) -> MeasuredRun:
+    """Return a run's measures: those kept in the store, else measured rank by rank and kept."""
+    from abstep.measure.kept import from_parts, measures_key, to_parts  # noqa: PLC0415
+
+    header = store.header(name)
+    key = measures_key(header, marker)
+    parts = store.load_measures(name, key)
+    run = from_parts(header, parts) if parts is not None else None
+    if run is None:
+        run = _measure_by_rank(store, header, marker)
+        if not store.read_only:
+            store.save_measures(name, key, to_parts(run))
+            if marker is None:
+                store.save_windows(name, run.cut.windows.drop("window", "file", "own_work"))
+    place, shown = store.path, run.cut.tables.name
+    return replace(run, spans_of=lambda repeat, rank: _spans_of(place, shown, marker, repeat, rank))
+
+
+def _measure_by_rank(store: Store, header: RunTables, marker: str | None) -> MeasuredRun:
+    """Measure a run one rank at a time, so that memory is bounded by one rank's spans."""
+    from abstep.measure.dictionary import dictionary  # noqa: PLC0415
+    from abstep.measure.rank import measure_rank  # noqa: PLC0415
+    from abstep.measure.run import combine, without_spans  # noqa: PLC0415
+    from abstep.windows import Numbering, cut, cut_alone, joined  # noqa: PLC0415
+
+    cuts, ranks = [], []
+    first = Numbering()
+    owners = header.files.select("repeat", "rank").unique().sort("repeat", "rank").rows()
+    for repeat, rank in owners:
+        tables = store.load(header.name, repeat=repeat, rank=rank)
+        own = cut_alone(tables, marker, first)
+        ranks.append(measure_rank(own, repeat, rank, dictionary(own.tables)))
+        first = Numbering(first.window + own.windows.height, first.row + own.tables.spans.height)
+        cuts.append(replace(own, tables=without_spans(own.tables)))
+    run = joined(header, cuts)
+    if run.windows.is_empty():
+        cut(store.load(header.name), marker)  # says that no step is marked, and the candidates
+    return combine(run, ranks)
+
+
+def _spans_of(place: Path, name: str, marker: str | None, repeat: int, rank: int) -> RunTables:
+    """Return one rank's cut tables out of a store: device times are never moved, so they need no other rank."""
+    from abstep.store import open_store as opened  # noqa: PLC0415
+    from abstep.windows import cut_alone  # noqa: PLC0415
+
+    with opened(place, read_only=True) as store:
+        return cut_alone(store.load(name, repeat=repeat, rank=rank), marker).tables
 
 
 def _stored(store: Store, place: str, reading: Reading) -> str:
@@ -77,9 +129,16 @@ def _stored(store: Store, place: str, reading: Reading) -> str:
     path = Path(place)
     if path.exists():
         return store.ingest(path, progress=reading.progress)
-    held = {row.name for row in store.runs()} | {row.label for row in store.runs()}
-    if place in held:
-        return place
+    rows = store.runs()
+    named = [row.name for row in rows if row.name == place] or [
+        row.name for row in rows if row.label == place
+    ]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise AbstepError(
+            f"{place}: {len(named)} runs in the store have this label", "name one as `abstep runs` lists it"
+        )
     raise AbstepError(
         f"{place}: no such file or directory, and the store holds no run of that name",
         "give a directory of traces, a trace file, or a name that `abstep runs` lists",

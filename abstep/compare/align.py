@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from abstep.compare.sides import CELL
 from abstep.compare.signatures import LEVELS
-from abstep.measure.names import base_names, path_facts
-from abstep.model import Kind
 
 if TYPE_CHECKING:
     from abstep.compare.sides import MeasuredSide
@@ -78,53 +75,11 @@ def _anchor_pairs(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
 
 
 def sequence(side: MeasuredSide, rank: int | None) -> pl.DataFrame:
-    """Return one window's compute spans in launch order: role, anchor, operator, operator_path, base, shape.
-
-    The window is the first whose number of compute spans is the most frequent one on that rank.
-    """
-    run = side.run
-    own = side.windows if rank is None else side.windows.filter(pl.col("rank") == rank)
-    counts = (
-        run.compute.join(own.select(*CELL, "rank").unique(), on=[*CELL, "rank"], how="semi")
-        .group_by(*CELL, "rank")
-        .len()
-    )
-    if counts.is_empty():
-        window = None
-    else:
-        usual = counts["len"].mode().sort()[0]
-        window = counts.filter(pl.col("len") == usual).sort(*CELL, "rank").select(*CELL, "rank").row(0)
-    chosen = (
-        own.filter(pl.concat_list(*CELL, "rank") == list(window))["window"]
-        if window
-        else own["window"].clear()
-    )
-    spans = (
-        run.cut.tables.spans.filter(
-            pl.col("window").is_in(chosen.implode()) & (pl.col("kind") == int(Kind.COMPUTE)),
-        )
-        .select("row", "path", "name", "shape", "launch_start", "start_ns")
-        .join(run.names.select("row", "phase", "anchor", "packing"), on="row")
-        .filter(~pl.col("packing"))
-        .sort(pl.coalesce("launch_start", "start_ns"), "start_ns", "row")
-    )
-    facts = path_facts(run.cut).select(
-        "path", pl.col("label").alias("operator"), pl.col("full").alias("operator_path")
-    )
-    shapes = run.cut.tables.names.select(pl.col("name").alias("shape"), pl.col("text").alias("shape_text"))
-    role = pl.when(pl.col("phase").is_in(["forward", "backward"])).then("phase").otherwise(pl.lit("other"))
-    return (
-        spans.join(facts, on="path", how="left", maintain_order="left")
-        .join(base_names(run.cut, spans["name"]), on="name", how="left", maintain_order="left")
-        .join(shapes, on="shape", how="left", maintain_order="left")
-        .select(
-            role.alias("role"),
-            "anchor",
-            pl.col("operator", "operator_path").fill_null(""),
-            "base",
-            pl.col("shape_text").alias("shape"),
-        )
-    )
+    """Return a rank's compute in launch order, from its first repeat: role, anchor, signature columns."""
+    held = side.run.sequences
+    own = held if rank is None else held.filter(pl.col("rank") == rank)
+    first = own.select("repeat", "rank").unique().sort("repeat", "rank").head(1)
+    return own.join(first, on=["repeat", "rank"], how="semi").sort("at").drop("at", "repeat", "rank")
 
 
 def align(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:

@@ -222,7 +222,8 @@ def _inputs(base: MeasuredSide, variant: MeasuredSide) -> Check:
         same = f"{len(shared_keys)} operators, same shapes"
         return _check("input_work", "pass", same, same)
     first = differing[0]
-    return _check("input_work", "fail", f"{first}: {ours[first]}", f"{first}: {theirs[first]}")
+    shown = first.partition(" (")[0]
+    return _check("input_work", "fail", f"{shown}: {ours[first]}", f"{shown}: {theirs[first]}")
 
 
 def _work(base: MeasuredSide, variant: MeasuredSide) -> Check:

@@ -12,8 +12,7 @@ from abstep.compare.comparison import ContentionRow, Control
 from abstep.compare.sides import CELL
 from abstep.compare.slots import with_slots
 from abstep.compare.statistics import compare_runs
-from abstep.measure.contention import slots_beside
-from abstep.measure.names import base_names, path_facts
+from abstep.measure.contention import SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +20,9 @@ if TYPE_CHECKING:
     from abstep.compare.sides import MeasuredSide
     from abstep.compare.statistics import Delta, RunMetrics, Sides, StatisticsOptions
 
-SIGNATURE = ("operator", "base", "shape")
 ALONE = (*SIGNATURE, "rank")
 PAIR = ("compute", "slot")
 LEAST_ALONE = 3
-HALF = 0.5
 RATIO_NOTE = "alone duration taken from the other run, scaled by the run-wide ratio"
 
 
@@ -67,58 +64,43 @@ def contention(
         renamed: see `slots.with_slots`.
 
     """
-    spans = [_signed(side) for side in (base, variant)]
-    usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(spans, typical, strict=True)]
+    quiet = [_own(side.run.signatures, side) for side in (base, variant)]
+    usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(quiet, typical, strict=True)]
     alone = _alone(usual[0], usual[1])
-    beside = [
-        _pairs(side, own, names)
-        for side, own, names in zip((base, variant), spans, (None, renamed), strict=True)
-    ]
     values, facts = [], []
-    for name, own, slots, cells in zip(("base", "variant"), spans, beside, typical, strict=True):
-        excess = own.filter(pl.col("overlap_ns") > 0).join(alone, on=ALONE, how="left", nulls_equal=True)
+    sides = zip(("base", "variant"), (base, variant), (None, renamed), typical, strict=True)
+    for name, side, names, cells in sides:
+        paired = _pairs(side, names).join(alone, on=ALONE, how="left", nulls_equal=True)
         scale = pl.col("scale") if name == "base" else pl.lit(1.0)
-        paired = (
-            excess.with_columns(((pl.col("duration_ns") - pl.col(f"alone_{name}")) * scale).alias("excess"))
-            .join(slots, on="row", how="inner")
-            .with_columns((pl.col("excess") * pl.col("share")).alias("excess"))
-        )
-        known = paired.drop_nulls("excess")
+        excess = (pl.col("share_ns") - pl.col(f"alone_{name}") * pl.col("share")) * scale
+        known = paired.with_columns(excess.alias("excess")).drop_nulls("excess")
         values.append(
             known.group_by(*CELL, "pair")
             .agg(pl.col("excess").sum().round().cast(pl.Int64).alias("excess_ns"))
             .sort(*CELL, "pair"),
         )
-        facts.append(_facts(name, paired.join(cells, on=CELL, how="semi")))
+        facts.append(_facts(name, paired.join(cells, on=CELL, how="semi"), cells.height * len(side.ranks)))
+    borrowed = pl.any_horizontal(pl.col("borrowed_base", "borrowed_variant").fill_null(value=False))
     pairs = (
         facts[0]
         .join(facts[1], on=("pair", *PAIR, "collective"), how="full", coalesce=True)
-        .with_columns(
-            (pl.col("borrowed_base").fill_null(False) | pl.col("borrowed_variant").fill_null(False)).alias(
-                "borrowed"
-            )
-        )
+        .with_columns(borrowed.alias("borrowed"))
         .sort("pair")
     )
     ratio, by_rank, own_control = _control(usual)
-    windows = max(1, variant.windows.height)
-    lacking = (
-        spans[1]
+    unknown = (
+        usual[1]
         .filter(pl.col("overlap_ns") > 0)
-        .join(
-            alone.drop_nulls("alone_variant"),
-            on=ALONE,
-            how="anti",
-            nulls_equal=True,
-        )
+        .join(alone.drop_nulls("alone_variant"), on=ALONE, how="anti", nulls_equal=True)
     )
+    windows = max(1, typical[1].height * len(variant.ranks))
     return Contention(
         (values[0], values[1]),
         pairs,
         ratio,
         by_rank,
         own_control,
-        float(lacking["duration_ns"].sum()) / windows,
+        float(unknown["overlap_ns"].sum()) / windows,
     )
 
 
@@ -174,20 +156,8 @@ def contention_rows(found: Contention, deltas: Mapping[str, Delta]) -> tuple[Con
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta.delta or 0.0), row.compute, row.slot)))
 
 
-def _signed(side: MeasuredSide) -> pl.DataFrame:
-    """Compute spans of the compared ranks with their signature's texts."""
-    run = side.run
-    spans = run.compute.filter(pl.col("rank").is_in(list(side.ranks)))
-    facts = path_facts(run.cut).select("path", pl.col("label").alias("operator"))
-    shapes = run.cut.tables.names.select(pl.col("name").alias("shape"), pl.col("text").alias("shape_text"))
-    return (
-        spans.join(facts, on="path", how="left", maintain_order="left")
-        .join(base_names(run.cut, spans["name"]), on="name", how="left", maintain_order="left")
-        .join(shapes, on="shape", how="left", maintain_order="left")
-        .with_columns(pl.col("operator").fill_null(""))
-        .drop("path", "name", "shape")
-        .rename({"shape_text": "shape"})
-    )
+def _own(frame: pl.DataFrame, side: MeasuredSide) -> pl.DataFrame:
+    return frame.filter(pl.col("rank").is_in(list(side.ranks)))
 
 
 def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:
@@ -202,13 +172,13 @@ def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:
         alone), borrowed.
 
     """
-    keys = pl.concat([spans.select(ALONE).unique() for spans in (base, variant)]).unique()
-    for name, spans in (("base", base), ("variant", variant)):
-        quiet = spans.filter(pl.col("overlap_ns") == 0)
-        enough = pl.when(pl.len() >= LEAST_ALONE).then(pl.col("duration_ns").mean())
+    keys = pl.concat([own.select(ALONE).unique() for own in (base, variant)]).unique()
+    for name, own in (("base", base), ("variant", variant)):
         for level, columns in (("rank", ALONE), ("run", SIGNATURE)):
-            means = quiet.group_by(columns).agg(
-                enough.alias(f"{level}_{name}"), pl.len().alias(f"{level}_count_{name}")
+            mean = pl.col("alone_ns").sum() / pl.col("alone_count").sum()
+            enough = pl.when(pl.col("alone_count").sum() >= LEAST_ALONE).then(mean)
+            means = own.group_by(columns).agg(
+                enough.alias(f"{level}_{name}"), pl.col("alone_count").sum().alias(f"{level}_count_{name}")
             )
             keys = keys.join(means, on=columns, how="left", nulls_equal=True)
     keys = keys.with_columns(
@@ -239,77 +209,66 @@ def _ratio(level: str) -> pl.Expr:
     return pl.when(ours > 0).then(theirs / ours)
 
 
-def _pairs(side: MeasuredSide, spans: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
-    """Return row, pair, compute, slot, collective, share: what ran beside what."""
-    slots = with_slots(slots_beside(side.run.beside, side.run.instances), renamed)
-    named = spans.select("row", _compute_label().alias("compute"))
+def _pairs(side: MeasuredSide, renamed: pl.DataFrame | None) -> pl.DataFrame:
+    """Name what ran beside what: `MeasuredRun.beside` with pair, compute and slot."""
     return (
-        slots.join(named, on="row", how="inner")
-        .group_by("row", "compute", "slot", "collective")
-        .agg(pl.col("share", "overlap_ns").sum())
+        with_slots(_own(side.run.beside, side), renamed)
+        .with_columns(_compute_label().alias("compute"))
         .with_columns(pl.concat_str("compute", "slot", separator=" | ").alias("pair"))
-        .rename({"overlap_ns": "slot_overlap_ns"})
     )
 
 
 def _compute_label() -> pl.Expr:
+    """Name a signature's compute: operator, kernel, and the shapes where they were recorded."""
     same = (pl.col("operator") == pl.col("base")) | (pl.col("operator") == "")
-    return pl.when(same).then("base").otherwise(pl.concat_str("operator", "base", separator=": "))
+    name = pl.when(same).then("base").otherwise(pl.concat_str("operator", "base", separator=": "))
+    shaped = pl.col("shape").str.starts_with("[[").fill_null(value=False)
+    return pl.when(shaped).then(pl.concat_str(name, "shape", separator=" ")).otherwise(name)
 
 
-def _facts(name: str, paired: pl.DataFrame) -> pl.DataFrame:
-    """Overlap and stretch of each pair in one run: means a window and rank, over completed windows."""
-    windows = paired.select("repeat", "rank", "step").n_unique() or 1
-    alone = pl.col(f"alone_{name}")
-    long = (pl.col("overlap_ns") >= HALF * pl.col("duration_ns")) & (alone > 0)
-    return (
-        paired.group_by("pair", *PAIR, "collective")
-        .agg(
-            (pl.col("slot_overlap_ns").sum() / windows).alias(f"overlap_{name}"),
-            (pl.col("duration_ns").filter(long).sum() / alone.filter(long).sum()).alias(f"stretch_{name}"),
-            pl.col("borrowed").any().alias(f"borrowed_{name}"),
-        )
-        .with_columns(pl.col(f"stretch_{name}").fill_nan(None))
+def _facts(name: str, paired: pl.DataFrame, windows: int) -> pl.DataFrame:
+    """Overlap and stretch of each pair in one run: means a window and rank, over typical windows."""
+    alone = pl.col(f"alone_{name}") * pl.col("long_count")
+    known = pl.col(f"alone_{name}") > 0
+    expected = alone.filter(known).sum()
+    return paired.group_by("pair", *PAIR, "collective").agg(
+        (pl.col("overlap_ns").sum() / max(1, windows)).alias(f"overlap_{name}"),
+        pl.when(expected > 0).then(pl.col("long_ns").filter(known).sum() / expected).alias(f"stretch_{name}"),
+        pl.col("borrowed").any().alias(f"borrowed_{name}"),
     )
 
 
 def _control(
-    spans: list[pl.DataFrame],
+    usual: list[pl.DataFrame],
 ) -> tuple[float | None, dict[int, float], tuple[pl.DataFrame, pl.DataFrame]]:
-    """Measure the spans whose signature overlaps nothing in either run.
+    """Measure the signatures that overlap nothing in either run.
 
     Returns:
         variant / base mean duration, the same by rank, and a side's time of these spans in each window: repeat,
         step, control_ns (Int64, summed over ranks).
 
     """
-    tables = [
-        own.group_by(SIGNATURE).agg(pl.col("overlap_ns").sum().alias("overlap"), pl.len().alias("count"))
-        for own in spans
-    ]
+    totals = [own.group_by(SIGNATURE).agg(pl.col("overlap_ns", "count").sum()) for own in usual]
     quiet = (
-        tables[0]
-        .join(tables[1], on=SIGNATURE, how="inner", nulls_equal=True, suffix="_variant")
+        totals[0]
+        .join(totals[1], on=SIGNATURE, how="inner", nulls_equal=True, suffix="_variant")
         .filter(
-            (pl.col("overlap") == 0) & (pl.col("overlap_variant") == 0) & (pl.col("count") >= LEAST_ALONE)
+            (pl.col("overlap_ns") == 0)
+            & (pl.col("overlap_ns_variant") == 0)
+            & (pl.col("count") >= LEAST_ALONE)
         )
         .select(SIGNATURE)
     )
-    kept = [own.join(quiet, on=SIGNATURE, how="semi", nulls_equal=True) for own in spans]
-    windows = tuple(
-        own.group_by(CELL).agg(pl.col("duration_ns").sum().alias("control_ns")).sort(CELL) for own in kept
-    )
-    by_rank = [
-        own.group_by(ALONE).agg(pl.col("duration_ns").mean().alias("mean"), pl.len().alias("count"))
-        for own in kept
-    ]
+    kept = [own.join(quiet, on=SIGNATURE, how="semi", nulls_equal=True) for own in usual]
+    windows = tuple(own.group_by(CELL).agg(pl.col("ns").sum().alias("control_ns")).sort(CELL) for own in kept)
+    by_rank = [own.group_by(ALONE).agg(pl.col("ns", "count").sum()) for own in kept]
     both = by_rank[0].join(by_rank[1], on=ALONE, how="inner", nulls_equal=True, suffix="_variant")
     weight = pl.min_horizontal("count", "count_variant")
     sums = (
         both.group_by("rank")
         .agg(
-            (pl.col("mean") * weight).sum().alias("ours"),
-            (pl.col("mean_variant") * weight).sum().alias("theirs"),
+            (pl.col("ns") / pl.col("count") * weight).sum().alias("ours"),
+            (pl.col("ns_variant") / pl.col("count_variant") * weight).sum().alias("theirs"),
         )
         .filter(pl.col("ours") > 0)
         .sort("rank")

@@ -114,11 +114,8 @@ def _mean_lateness(measured: MeasuredSide, weights: Weights) -> dict[int, float]
 
 def unattributed_share(measured: MeasuredSide) -> float | None:
     """Return the share of activity time that belongs to no step: no launch record, or launched outside any."""
-    spans = measured.run.cut.tables.spans.filter(pl.col("rank").is_in(list(measured.ranks)))
-    length = pl.col("end_ns") - pl.col("start_ns")
-    total, outside = spans.select(
-        length.sum().alias("total"), length.filter(pl.col("window").is_null()).sum().alias("outside")
-    ).row(0)
+    own = measured.run.attribution.filter(pl.col("rank").is_in(list(measured.ranks)))
+    total, outside = own.select(pl.col("total_ns", "outside_ns").sum()).row(0)
     return outside / total if total else None
 
 

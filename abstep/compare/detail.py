@@ -10,8 +10,13 @@ from abstep.measure.run import CATEGORIES
 
 if TYPE_CHECKING:
     from abstep.compare.sides import MeasuredSide, Weights
+    from abstep.model import RunTables
 
     Pair = tuple[tuple[MeasuredSide, Weights], tuple[MeasuredSide, Weights]]
+
+
+RANKS_HELD = 8
+"""Rank traces held in memory at once: both sides of a few ranks."""
 
 
 class PairDetail:
@@ -20,6 +25,7 @@ class PairDetail:
     def __init__(self, pair: Pair, parts: tuple[pl.DataFrame, pl.DataFrame]) -> None:
         self._sides = {measured.name: (measured, weights) for measured, weights in pair}
         self._parts = dict(zip(self._sides, parts, strict=True))
+        self._held: dict[tuple[str, int, int], RunTables] = {}
 
     def slot_windows(self, slot: str) -> pl.DataFrame:
         """Return side, repeat, step, rank, exposed_ns, typical: one row a window and rank, 0 where absent."""
@@ -124,7 +130,7 @@ class PairDetail:
     def lanes(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
         """Return the spans in one window: kind (Int8), name, stream, start_ns, end_ns from window start."""
         file, start, end = self._window(side, repeat, step, rank)
-        tables = self._sides[side][0].run.cut.tables
+        tables = self._tables(side, repeat, rank)
         return (
             tables.spans.filter(
                 (pl.col("file") == file) & (pl.col("end_ns") > start) & (pl.col("start_ns") < end)
@@ -139,6 +145,18 @@ class PairDetail:
             )
             .sort("start_ns", "end_ns")
         )
+
+    def _tables(self, side: str, repeat: int, rank: int) -> RunTables:
+        """Return one rank's tables, held while screens look at that side, repeat and rank."""
+        key = (side, repeat, rank)
+        if key not in self._held:
+            spans_of = self._sides[side][0].run.spans_of
+            if spans_of is None:
+                raise KeyError(key)
+            if len(self._held) >= RANKS_HELD:
+                self._held.pop(next(iter(self._held)))
+            self._held[key] = spans_of(repeat, rank)
+        return self._held[key]
 
     def exposed(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
         """Return the exposed stretches of one window: slot, kind, start_ns, end_ns, exposed_ns, consumer."""

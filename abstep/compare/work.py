@@ -45,54 +45,30 @@ def bytes_by_role(side: MeasuredSide) -> dict[str, float]:
 
 
 def passes_a_step(side: MeasuredSide) -> float | None:
-    """Return forward passes a step: outermost `*.forward` annotations in a step; None where none is recorded."""
-    tables = side.run.cut.tables
-    forward = tables.names.filter(pl.col("text").str.ends_with(".forward"))["name"]
-    marks = tables.marks.filter(
-        pl.col("name").is_in(forward.implode()) & pl.col("rank").is_in(list(side.ranks))
-    )
-    if marks.is_empty():
-        return None
-    outermost = (
-        marks.sort("file", "thread", "start_ns", pl.col("end_ns"), descending=[False, False, False, True])
-        .with_columns(pl.col("end_ns").cum_max().shift(1).over("file", "thread").alias("covered"))
-        .filter(pl.col("covered").is_null() | (pl.col("start_ns") >= pl.col("covered")))
-    )
-    steps = side.run.cut.marks.select("file", "step", pl.col("start_ns").alias("step_start"), "end_ns")
-    inside = (
-        outermost.select("file", "start_ns")
-        .join(
-            steps.rename({"end_ns": "step_end"}),
-            on="file",
-        )
-        .filter((pl.col("start_ns") >= pl.col("step_start")) & (pl.col("start_ns") < pl.col("step_end")))
-    )
-    counts = inside.group_by("file", "step").len()
-    return None if counts.is_empty() else float(np.median(counts["len"].to_numpy()))
+    """Return forward passes a step (the median over steps); None where none is recorded."""
+    passes = side.run.passes.filter(pl.col("rank").is_in(list(side.ranks)))
+    return None if passes.is_empty() else float(np.median(passes["passes"].to_numpy()))
 
 
 def forward_shapes(side: MeasuredSide) -> dict[str, str] | None:
-    """Return the shapes of each forward operator, by operator, its path and occurrence; None where not recorded.
+    """Return the shapes of each forward operator, by its path and occurrence; None where not recorded.
 
     The most frequent shapes of the run's windows stand for it.
     """
+    keys = ("operator", "operator_path", "base", "occurrence")
     shapes = side.run.forward_shapes.filter(
         pl.col("rank").is_in(list(side.ranks)) & pl.col("shape").str.starts_with(SHAPES),
     )
     if shapes.is_empty():
         return None
     common = (
-        shapes.group_by("operator", "base", "occurrence", "shape")
-        .agg(pl.len().alias("seen"))
-        .sort(
-            "operator", "base", "occurrence", "seen", "shape", descending=[False, False, False, True, False]
-        )
-        .group_by("operator", "base", "occurrence", maintain_order=True)
+        shapes.group_by(*keys, "shape")
+        .agg(pl.col("seen").sum())
+        .sort(*keys, "seen", "shape", descending=[False, False, False, False, True, False])
+        .group_by(keys, maintain_order=True)
         .first()
     )
     return {
-        f"{operator} #{occurrence}" if operator else f"{base} #{occurrence}": shape
-        for operator, base, occurrence, shape in common.select(
-            "operator", "base", "occurrence", "shape"
-        ).iter_rows()
+        f"{operator or base} #{occurrence} ({path})": shape
+        for operator, path, base, occurrence, shape in common.select(*keys, "shape").iter_rows()
     }

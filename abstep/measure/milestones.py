@@ -9,25 +9,32 @@ import polars as pl
 from abstep.model import Kind, Phase
 
 if TYPE_CHECKING:
+    from abstep.measure.names import Names
     from abstep.windows import CutRun
 
 MILESTONES = ("first_launch", "backward_end", "last_collective_end", "update_end", "tail")
 
 
-def milestones(run: CutRun, names: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a completed window: repeat, rank, step and the milestones, ns from window start.
+def milestones(run: CutRun, names: Names, instances: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a completed window: window and the milestones, ns from window start.
 
     first_launch: the first collective's first valid launch. backward_end: the end of the backward's last
     compute span. last_collective_end. update_end: the end of the optimizer's last span. tail: from
     backward_end to the first optimizer span. Null where the step has none.
+
+    Args:
+        run: a rank's cut tables.
+        names: of its spans.
+        instances: its collectives.
+
     """
+    own = names.spans.filter(~pl.col("packing")).select("row", "phase")
     spans = (
         run.tables.spans.filter(pl.col("window").is_not_null() & (pl.col("kind") == int(Kind.COMPUTE)))
         .select("row", "window", "start_ns", "end_ns")
-        .join(names.select("row", "phase", "packing"), on="row", how="left")
+        .join(own, on="row")
     )
-    backward = (pl.col("phase") == str(Phase.BACKWARD)) & ~pl.col("packing")
-    optimizer = (pl.col("phase") == str(Phase.OPTIMIZER)) & ~pl.col("packing")
+    backward, optimizer = (pl.col("phase") == str(phase) for phase in (Phase.BACKWARD, Phase.OPTIMIZER))
     computed = spans.group_by("window").agg(
         pl.col("end_ns").filter(backward).max().alias("backward_end"),
         pl.col("end_ns").filter(optimizer).max().alias("update_end"),
@@ -38,16 +45,14 @@ def milestones(run: CutRun, names: pl.DataFrame, instances: pl.DataFrame) -> pl.
         pl.col("end_ns").max().alias("last_collective_end"),
     )
     return (
-        run.completed.select("window", "repeat", "rank", "step", pl.col("start_ns").alias("origin"))
+        run.completed.select("window", pl.col("start_ns").alias("origin"))
         .join(computed, on="window", how="left")
         .join(communicated, on="window", how="left")
         .with_columns((pl.col("update_start") - pl.col("backward_end")).alias("tail"))
         .select(
-            "repeat",
-            "rank",
-            "step",
+            "window",
             *((pl.col(name) - pl.col("origin")).alias(name) for name in MILESTONES[:-1]),
             "tail",
         )
-        .sort("repeat", "rank", "step")
+        .sort("window")
     )

@@ -1,66 +1,58 @@
-"""Measure one run: every completed window's categories, exposed parts and collectives, as columns."""
+"""Measure one run: its ranks one by one, then what only all of them together say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from abstep.measure.categories import categories
-from abstep.measure.chain import chain
-from abstep.measure.collectives import instances
-from abstep.measure.contention import BESIDE, beside, compute_spans
-from abstep.measure.dependencies import dependencies
-from abstep.measure.exposed import exposed_parts
-from abstep.measure.groups import described_collectives
+from abstep.measure.dictionary import dictionary
 from abstep.measure.ideal import ideals
-from abstep.measure.idle import IDLE, idle_causes
-from abstep.measure.milestones import milestones
-from abstep.measure.names import named_spans
 from abstep.measure.path import dependency_paths
-from abstep.measure.ranks import across_ranks, split_parts
-from abstep.measure.timeline import timelines
+from abstep.measure.rank import CATEGORIES, UNATTRIBUTED, RankMeasure, measure_rank
+from abstep.measure.ranks import AcrossRanks, across_ranks, split_parts
 from abstep.measure.validity import violations
-from abstep.measure.work import compute_work, described_work, forward_shapes
-from abstep.model import Category, ExposedKind
+from abstep.windows import CutRun, complete
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from abstep.measure.ranks import AcrossRanks
-    from abstep.windows import CutRun
+    from abstep.model import RunTables
 
-CATEGORIES = tuple(str(category) for category in Category)
-SLOT = ("phase", "group", "collective", "kind", "consumer")
-UNATTRIBUTED = "(unattributed)"
+__all__ = ["CATEGORIES", "UNATTRIBUTED", "MeasuredRun", "combine", "measure", "without_spans"]
+WHERE = ("repeat", "rank", "step")
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """What one run says by itself. Times int64 ns; frames sorted by their first columns.
+    """What one run says by itself. Times int64 ns; frames sorted by repeat, rank and step.
 
     Attributes:
-        cut: the run's windows and tables.
+        cut: the run's windows and facts; its tables hold spans only where they were asked to be kept.
         windows: window, repeat, rank, file, cycle, step, start_ns, end_ns, own_work and the five categories:
             completed windows only.
         instances: one row a collective and rank launched in a completed window: row, window, repeat, rank,
-            step, collective, group, phase, bytes, seq, …, and `collectives.instances`'s columns.
+            step, collective, group, phase, bytes, seq, …, `collectives.instances`'s and `ranks.across_ranks`'s columns.
         parts: one row an exposed part: window, repeat, rank, step, row of the collective, slot columns
-            (phase, group, collective, kind, consumer), consumer_row, start_ns, end_ns, exposed_ns, inferred.
-        names: row -> phase, anchor, range_label.
-        work: compute work by signature and window: repeat, rank, step, operator, operator_path, base, shape,
-            count, ns (share of the union).
-        forward_shapes: rank, operator, base, occurrence, shape of forward operators.
-        idle: repeat, rank, step and idle ns by cause: end_of_step, host_late, stream_wait, unknown.
-        milestones: repeat, rank, step and the milestones, ns from window start.
+            (phase, group, collective, kind, consumer), consumer_row, start_ns, end_ns, exposed_ns, peer_wait_ns,
+            transport_ns, inferred.
+        work: compute work by signature and window: operator, operator_path, base, shape, count, ns (share of the
+            union).
+        signatures, beside: compute alone and beside each slot, by signature and window (`contention`).
+        sequences: one usual window's compute in launch order, a repeat and rank (`sequence`).
+        forward_shapes: how often each forward operator had which shapes, a rank.
+        passes: rank, file, step, passes: forward passes a step.
+        attribution: rank, total_ns, outside_ns: activity time, and that outside every step.
+        idle: idle ns by cause: end_of_step, host_late, stream_wait, unknown.
+        milestones: ns from window start.
         across: the collectives matched across ranks, and the clock that stands on.
-        beside: row, collective_row, overlap_ns: compute spans that ran beside collectives.
-        compute: compute spans of completed windows with their overlap (`contention.compute_spans`).
         path: the dependency path's time on each rank (`path.dependency_paths`).
         violations: what is wrong in the run itself (`validity.violations`).
         ideal: repeat, rank, step, transport_ns, ideal_ns (`ideal.ideals`).
         recorded_edges: the share of files whose waits on collectives were recorded.
+        ranks: the ranks' own measures, where spans were kept: names and compute spans.
+        spans_of: (repeat, rank) -> that rank's tables, for a screen that shows its spans; None: not at hand.
 
     """
 
@@ -68,127 +60,136 @@ class MeasuredRun:
     windows: pl.DataFrame
     instances: pl.DataFrame
     parts: pl.DataFrame
-    names: pl.DataFrame
     work: pl.DataFrame
+    signatures: pl.DataFrame
+    beside: pl.DataFrame
+    sequences: pl.DataFrame
     forward_shapes: pl.DataFrame
+    passes: pl.DataFrame
+    attribution: pl.DataFrame
     idle: pl.DataFrame
     milestones: pl.DataFrame
     across: AcrossRanks
-    beside: pl.DataFrame
-    compute: pl.DataFrame
     path: pl.DataFrame
     violations: pl.DataFrame
     ideal: pl.DataFrame
     recorded_edges: float
+    ranks: tuple[RankMeasure, ...] = field(default=(), repr=False)
+    spans_of: Callable[[int, int], RunTables] | None = field(default=None, repr=False, compare=False)
 
 
 def measure(run: CutRun, progress: Callable[[int, int], None] | None = None) -> MeasuredRun:
-    """Measure a cut run.
+    """Measure a cut run that is all in memory, and keep its spans.
 
     Args:
         run: the cut run.
-        progress: told (rank traces done, rank traces in all).
+        progress: told (ranks done, ranks in all).
 
     """
-    names = named_spans(run)
-    described = described_collectives(run)
-    waits = run.tables.waits.partition_by("file", as_dict=True)
-    calls = run.tables.host_calls.partition_by("file", as_dict=True)
-    no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
-    tiles, found, parts, recorded, work, idle, together, chains = [], [], [], [], [], [], [], []
-    total = run.tables.files.height
-    for done, line in enumerate(timelines(run, names.filter("packing")["row"]), start=1):
-        host_calls = calls.get((line.file,), no_calls)
-        needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
-        chains.append(chain(line, needs, host_calls))
-        tiles.append(categories(line))
-        found.append(instances(line, needs))
-        parts.append(exposed_parts(line, needs))
-        recorded.append(needs.recorded)
-        work.append(compute_work(line))
-        idle.append(idle_causes(line))
-        together.append(beside(line))
+    texts = dictionary(run.tables)
+    owners = run.tables.files.select("repeat", "rank").unique().sort("repeat", "rank").rows()
+    ranks = []
+    for done, (repeat, rank) in enumerate(owners, start=1):
+        ranks.append(measure_rank(_only(run, repeat, rank), repeat, rank, texts))
         if progress is not None:
-            progress(done, total)
-    windows = run.completed.drop("reason")
-    if tiles:
-        windows = windows.join(pl.concat(tiles), on="window", how="left", maintain_order="left")
-    else:
-        windows = windows.with_columns(pl.lit(0, dtype=pl.Int64).alias(name) for name in CATEGORIES)
-    where = windows.select("window", "repeat", "rank", "step")
-    collectives = pl.concat(found) if found else instances_schema()
-    launched = (
-        collectives.join(where, on="window", how="inner", maintain_order="left")
-        .join(described, on="row", how="left", maintain_order="left")
-        .join(names.select("row", "phase"), on="row", how="left", maintain_order="left")
-        .with_columns(pl.col("phase").fill_null("other"))
-        .join(
-            names.select(pl.col("row").alias("consumer_row"), pl.col("anchor").alias("consumer")),
-            on="consumer_row",
-            how="left",
-            maintain_order="left",
-        )
-        .sort("repeat", "rank", "step", "start_ns", "row")
+            progress(done, len(owners))
+    return replace(
+        combine(run, ranks),
+        ranks=tuple(ranks),
+        spans_of=lambda repeat, rank: _only(run, repeat, rank).tables,
     )
-    pairs = pl.concat(together) if together else pl.DataFrame(schema=BESIDE)
+
+
+def _only(run: CutRun, repeat: int, rank: int) -> CutRun:
+    """Return one rank's part of a cut run."""
+    own = (pl.col("repeat") == repeat) & (pl.col("rank") == rank)
+    tables = run.tables
+    files = tables.files.filter(own)["file"]
+    return replace(
+        run,
+        tables=replace(
+            tables,
+            files=tables.files.filter(own),
+            spans=tables.spans.filter(own),
+            collectives=tables.collectives.filter(own),
+            waits=tables.waits.filter(own),
+            host_calls=tables.host_calls.filter(own),
+            marks=tables.marks.filter(own),
+            threads=tables.threads.filter(own),
+        ),
+        windows=run.windows.filter(own),
+        marks=run.marks.filter(pl.col("file").is_in(files.implode())),
+    )
+
+
+def without_spans(tables: RunTables) -> RunTables:
+    """Return a run's facts without its spans, so that they need not be held."""
+    return replace(
+        tables,
+        spans=tables.spans.clear(),
+        collectives=tables.collectives.clear(),
+        waits=tables.waits.clear(),
+        host_calls=tables.host_calls.clear(),
+        marks=tables.marks.clear(),
+        threads=tables.threads.clear(),
+        names=tables.names.clear(),
+        paths=tables.paths.clear(),
+    )
+
+
+def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
+    """Put the ranks of a run together.
+
+    Args:
+        run: the run's windows (judged across ranks or not) and facts; its spans are not read.
+        ranks: every rank's own measures; rows and windows numbered apart.
+
+    """
+    windows = complete(run.windows)
+    run = replace(run, windows=windows)
+    completed = windows.filter(pl.col("reason").is_null()).drop("reason")
+    where = completed.select("window", *WHERE)
+
+    def of(name: str) -> pl.DataFrame:
+        """Put together a frame of all ranks, in completed windows only."""
+        whole = pl.concat([own.frames[name] for own in ranks])
+        return whole.join(where, on="window", how="inner", maintain_order="left")
+
+    def about(name: str) -> pl.DataFrame:
+        """Put together a frame that is about each rank as a whole."""
+        return pl.concat(
+            own.frames[name].with_columns(
+                pl.lit(own.repeat, dtype=pl.Int32).alias("repeat"),
+                pl.lit(own.rank, dtype=pl.Int32).alias("rank"),
+            )
+            for own in ranks
+        )
+
+    tiles = pl.concat([own.frames["tiles"] for own in ranks])
+    completed = completed.join(tiles, on="window", how="left", maintain_order="left").with_columns(
+        pl.col(name).fill_null(0) for name in CATEGORIES
+    )
+    launched = of("instances").sort(*WHERE, "start_ns", "row")
     across = across_ranks(launched, run.tables.files)
+    chains = [chain for own in ranks for chain in own.chains]
+    recorded = [flag for own in ranks for flag in own.recorded]
     return MeasuredRun(
         cut=run,
-        windows=windows,
+        windows=completed,
         instances=across.instances,
-        parts=split_parts(_booked(parts, where, described, names), across.instances),
-        names=names,
-        work=described_work(run, work, where),
-        forward_shapes=forward_shapes(run, names),
-        idle=pl.concat(idle).join(where, on="window", how="inner") if idle else pl.DataFrame(schema=IDLE),
-        milestones=milestones(run, names, launched),
+        parts=split_parts(of("parts"), across.instances),
+        work=of("work"),
+        signatures=of("signatures"),
+        beside=of("beside"),
+        sequences=about("sequences"),
+        forward_shapes=about("forward_shapes"),
+        passes=about("passes"),
+        attribution=about("attribution"),
+        idle=of("idle"),
+        milestones=of("milestones"),
         across=across,
-        beside=pairs,
-        compute=compute_spans(run, pairs, where),
-        path=dependency_paths(chains, windows, across.instances, across.clock),
-        ideal=ideals(windows, across.instances),
-        violations=violations(run, launched, names),
+        path=dependency_paths(chains, completed, across.instances, across.clock),
+        violations=violations(launched, of("early")),
+        ideal=ideals(completed, across.instances),
         recorded_edges=sum(recorded) / len(recorded) if recorded else 0.0,
-    )
-
-
-def instances_schema() -> pl.DataFrame:
-    """Return an empty frame of `collectives.instances`'s columns."""
-    from abstep.measure.collectives import INSTANCES  # noqa: PLC0415  only where there is no rank trace at all
-
-    return pl.DataFrame(schema=INSTANCES)
-
-
-def _booked(
-    parts: list[pl.DataFrame], where: pl.DataFrame, described: pl.DataFrame, names: pl.DataFrame
-) -> pl.DataFrame:
-    """Give every exposed part the slot it belongs to (SEMANTICS 5)."""
-    from abstep.measure.exposed import PARTS  # noqa: PLC0415  only where there is no rank trace at all
-
-    every = pl.concat(parts) if parts else pl.DataFrame(schema=PARTS)
-    return (
-        every.join(where, on="window", how="inner", maintain_order="left")
-        .rename({"collective_row": "row"})
-        .join(described.select("row", "collective", "group"), on="row", how="left", maintain_order="left")
-        .join(names.select("row", "phase"), on="row", how="left", maintain_order="left")
-        .join(
-            names.select(
-                pl.col("row").alias("consumer_row"),
-                pl.col("anchor").alias("consumer"),
-                pl.col("phase").alias("consumer_phase"),
-            ),
-            on="consumer_row",
-            how="left",
-            maintain_order="left",
-        )
-        .with_columns(
-            pl.col("phase").fill_null("other"),
-            pl.col("collective").fill_null("unknown"),
-            pl.col("group").fill_null("unknown group"),
-            pl.when("blocking")
-            .then(pl.lit(str(ExposedKind.BLOCKING)))
-            .otherwise(pl.lit(str(ExposedKind.INCIDENTAL)))
-            .alias("kind"),
-            pl.when("blocking").then(pl.col("consumer").fill_null(UNATTRIBUTED)).alias("consumer"),
-        )
     )

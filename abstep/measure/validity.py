@@ -9,6 +9,7 @@ import polars as pl
 from abstep.model import Kind, Phase
 
 if TYPE_CHECKING:
+    from abstep.measure.names import Names
     from abstep.windows import CutRun
 
 VIOLATIONS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -24,20 +25,15 @@ POINT_TO_POINT = ("send", "recv", "send_recv")
 USUALLY = 0.90
 
 
-def violations(run: CutRun, instances: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+def violations(instances: pl.DataFrame, reads: pl.DataFrame) -> pl.DataFrame:
     """Return what is wrong in a run, in a fixed order: id, status, rank, step, collective, message.
 
     Args:
-        run: the cut run.
         instances: the run's collectives with their launches.
-        names: row -> phase, anchor.
+        reads: `early_reads` of all ranks, with rank and step.
 
     """
-    found = [
-        _orders(instances),
-        _early(run, instances, names),
-        _sets(instances),
-    ]
+    found = [_orders(instances), _early(reads), _sets(instances)]
     return pl.concat([frame.select(list(VIOLATIONS)).cast(pl.Schema(VIOLATIONS)) for frame in found])
 
 
@@ -92,42 +88,57 @@ def _first_difference(row: dict[str, object]) -> str:
     )
 
 
-def _early(run: CutRun, instances: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Name optimizer spans that start before a gradient reduction of that step ended, where most do not."""
+def early_reads(run: CutRun, instances: pl.DataFrame, names: Names) -> pl.DataFrame:
+    """Return when each window's optimizer ranges began and its last gradient reduction ended.
+
+    Args:
+        run: a rank's cut tables.
+        instances: its collectives.
+        names: of its spans.
+
+    Returns:
+        window, anchor, begins (ns), reduced (ns), collective; no rows for host-only traces: a progress range on
+        the host ends when its thread says so, which may be after its waiter ran on.
+
+    """
+    backward = pl.col("phase") == str(Phase.BACKWARD)
     reductions = (
-        instances.filter(pl.col("collective").is_in(REDUCTIONS) & (pl.col("phase") == str(Phase.BACKWARD)))
+        instances.filter(pl.col("collective").is_in(REDUCTIONS) & backward)
         .sort("end_ns")
         .group_by("window", maintain_order=True)
         .agg(pl.col("end_ns").last().alias("reduced"), pl.col("collective").last())
     )
-    # a progress range on the host ends when its thread says so, which may be after its waiter ran on: not judged
     on_device = run.tables.files.filter(~pl.col("host_only"))["file"]
+    optimizer = names.spans.filter((pl.col("phase") == str(Phase.OPTIMIZER)) & ~pl.col("packing"))
     spans = (
         run.tables.spans.filter(
             pl.col("window").is_not_null()
             & (pl.col("kind") == int(Kind.COMPUTE))
             & pl.col("file").is_in(on_device.implode()),
         )
-        .select("row", "repeat", "rank", "window", "start_ns")
-        .join(
-            names.filter((pl.col("phase") == str(Phase.OPTIMIZER)) & ~pl.col("packing")).select(
-                "row", "anchor"
-            ),
-            on="row",
-        )
-        .join(run.completed.select("window", "step"), on="window")
+        .select("row", "window", "start_ns")
+        .join(optimizer.select("row", "label", "occurrence"), on="row")
         .join(reductions, on="window")
     )
-    first = spans.group_by("repeat", "rank", "window", "step", "anchor", "reduced", "collective").agg(
-        pl.col("start_ns").min()
+    first = spans.group_by("window", "label", "occurrence", "reduced", "collective").agg(
+        pl.col("row").first(), pl.col("start_ns").min().alias("begins")
     )
-    judged = first.with_columns((pl.col("start_ns") < pl.col("reduced")).alias("early")).with_columns(
+    anchors = names.of(first["row"]).select("row", "anchor")
+    return (
+        first.join(anchors, on="row")
+        .select("window", "anchor", "begins", "reduced", "collective")
+        .sort("window", "anchor")
+    )
+
+
+def _early(reads: pl.DataFrame) -> pl.DataFrame:
+    """Name optimizer spans that start before a gradient reduction of that step ended, where most do not."""
+    judged = reads.with_columns((pl.col("begins") < pl.col("reduced")).alias("early")).with_columns(
         pl.col("early").sum().over("anchor").alias("early_count"),
         pl.len().over("anchor").alias("windows"),
     )
-    others_late = (pl.col("windows") - pl.col("early_count")) >= USUALLY * (pl.col("windows") - 1).clip(
-        1, None
-    )
+    rest = pl.col("windows") - pl.col("early_count")
+    others_late = rest >= USUALLY * (pl.col("windows") - 1).clip(1, None)
     early = judged.filter("early")
     fails = (
         early.filter(others_late)
@@ -142,7 +153,7 @@ def _early(run: CutRun, instances: pl.DataFrame, names: pl.DataFrame) -> pl.Data
                 "rank",
                 "anchor",
                 "step",
-                ((pl.col("reduced") - pl.col("start_ns")) / 1e3).round(1),
+                ((pl.col("reduced") - pl.col("begins")) / 1e3).round(1),
                 "collective",
             ).alias("message"),
         )

@@ -1,4 +1,4 @@
-"""Compute work by signature: who used the device's compute time, each instant shared among those running."""
+"""Compute work by signature, a window at a time: who used the device's compute time, alone and beside collectives."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import numpy as np
 import polars as pl
 
 from abstep.measure.dependencies import expand
-from abstep.measure.names import base_names, path_facts
-from abstep.model import Kind, Phase
+from abstep.model import Kind
 
 if TYPE_CHECKING:
+    from abstep.measure.dictionary import Dictionary
+    from abstep.measure.names import Names
     from abstep.measure.timeline import Timeline
     from abstep.windows import CutRun
 
 WORK = {"window": pl.Int32, "row": pl.Int32, "count": pl.Int32, "ns": pl.Float64}
+IDS = ("path", "name", "shape")
+TEXTS = ("operator", "operator_path", "base", "shape")
 
 
 def compute_work(line: Timeline) -> pl.DataFrame:
@@ -50,64 +53,50 @@ def compute_work(line: Timeline) -> pl.DataFrame:
     )
 
 
-def described_work(run: CutRun, work: list[pl.DataFrame], where: pl.DataFrame) -> pl.DataFrame:
-    """Sum compute work by signature and window, and put the signatures' texts beside them.
+def by_signature(frame: pl.DataFrame, texts: Dictionary) -> pl.DataFrame:
+    """Put a signature's texts in place of its ids (path, name, shape): operator, operator_path, base, shape."""
+    paths = texts.paths.select("path", "operator", pl.col("full").alias("operator_path"))
+    shapes = texts.texts.select(pl.col("name").alias("shape"), pl.col("text").alias("shape_text"))
+    return (
+        frame.join(paths, on="path", how="left", maintain_order="left")
+        .join(texts.kernels.select("name", "base"), on="name", how="left", maintain_order="left")
+        .join(shapes, on="shape", how="left", maintain_order="left")
+        .with_columns(pl.col("operator", "operator_path").fill_null(""))
+        .drop(IDS)
+        .rename({"shape_text": "shape"})
+    )
 
-    Returns:
-        repeat, rank, step, operator, operator_path, base, shape, count, ns.
 
-    """
-    spans = run.tables.spans.select("row", "path", "name", "shape")
+def described_work(run: CutRun, work: list[pl.DataFrame], texts: Dictionary) -> pl.DataFrame:
+    """Sum compute work by signature and window: window, count, ns and the signature's texts."""
     every = pl.concat(work) if work else pl.DataFrame(schema=WORK)
+    spans = run.tables.spans.select("row", *IDS)
     summed = (
         every.join(spans, on="row", how="left")
-        .group_by("window", "path", "name", "shape")
+        .group_by("window", *IDS)
         .agg(pl.col("count").sum(), pl.col("ns").sum())
+        .sort("window", *IDS, nulls_last=True)
     )
-    facts = path_facts(run).select(
-        "path", pl.col("label").alias("operator"), pl.col("full").alias("operator_path")
-    )
-    shapes = run.tables.names.select(pl.col("name").alias("shape"), pl.col("text").alias("shape_text"))
-    return (
-        summed.join(where, on="window", how="inner")
-        .join(facts, on="path", how="left")
-        .join(base_names(run, summed["name"]), on="name", how="left")
-        .join(shapes, on="shape", how="left")
-        .select(
-            "repeat",
-            "rank",
-            "step",
-            pl.col("operator", "operator_path").fill_null(""),
-            "base",
-            pl.col("shape_text").alias("shape"),
-            "count",
-            "ns",
-        )
-        .sort("repeat", "rank", "step", "operator_path", "base", "shape", nulls_last=True)
-    )
+    return by_signature(summed, texts)
 
 
-def forward_shapes(run: CutRun, names: pl.DataFrame) -> pl.DataFrame:
-    """Return the shapes of the forward operators of every window: rank, operator, base, occurrence, shape."""
-    forward = names.filter((pl.col("phase") == str(Phase.FORWARD)) & ~pl.col("packing")).select("row")
+def forward_shapes(run: CutRun, names: Names, texts: Dictionary) -> pl.DataFrame:
+    """Return how often forward operators had which shapes: operator, operator_path, base, occurrence, shape, seen."""
+    forward = names.spans.filter((pl.col("phase") == "forward") & ~pl.col("packing")).select("row")
     spans = (
-        run.tables.spans.filter(pl.col("kind") == int(Kind.COMPUTE))
+        run.tables.spans.filter((pl.col("kind") == int(Kind.COMPUTE)) & pl.col("shape").is_not_null())
         .join(forward, on="row", how="semi")
-        .select("row", "rank", "window", "path", "name", "shape", "launch_start", "start_ns")
+        .select("window", "launch_start", "start_ns", *IDS)
     )
-    facts = path_facts(run).select("path", pl.col("label").alias("operator"))
-    shapes = run.tables.names.select(pl.col("name").alias("shape"), pl.col("text").alias("shape_text"))
+    place = pl.coalesce("launch_start", "start_ns").rank("ordinal").over("window", "path", "name")
+    counted = (
+        spans.with_columns(place.cast(pl.Int32).alias("occurrence"))
+        .group_by("occurrence", *IDS)
+        .agg(pl.len().cast(pl.Int32).alias("seen"))
+    )
     return (
-        spans.join(facts, on="path", how="left")
-        .join(base_names(run, spans["name"]), on="name", how="left")
-        .with_columns(
-            pl.coalesce("launch_start", "start_ns")
-            .rank("ordinal")
-            .over("window", "operator", "base")
-            .cast(pl.Int32)
-            .alias("occurrence"),
-            pl.col("operator").fill_null(""),
-        )
-        .join(shapes, on="shape", how="inner")
-        .select("rank", "operator", "base", "occurrence", pl.col("shape_text").alias("shape"))
+        by_signature(counted, texts)
+        .group_by("operator", "operator_path", "base", "occurrence", "shape")
+        .agg(pl.col("seen").sum())
+        .sort("operator_path", "base", "occurrence", "shape")
     )

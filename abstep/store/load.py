@@ -27,7 +27,12 @@ _ORDER = {
 
 
 def load_run(
-    connection: duckdb.DuckDBPyConnection, name: str, *, repeat: int | None, rank: int | None
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    *,
+    repeat: int | None = None,
+    rank: int | None = None,
+    spans: bool = True,
 ) -> RunTables:
     """Return a run's tables.
 
@@ -36,6 +41,7 @@ def load_run(
         name: the run's.
         repeat: only this one; null for all.
         rank: only this one; null for all.
+        spans: with spans and all that goes with them; else only the run's facts.
 
     Raises:
         StoreError: the store has no such run.
@@ -56,7 +62,8 @@ def load_run(
         "ORDER BY r.repeat, r.rank, f.trace_start",
         [run, repeat, rank],
     )
-    frames = {table: _of_files(connection, table, files) for table in _ORDER}
+    held = files if spans else files.clear()
+    frames = {table: _of_files(connection, table, held) for table in _ORDER}
     paths = query(connection, "SELECT path, parent, name FROM paths ORDER BY path")
     paths = paths.filter(pl.col("path").is_in(_with_ancestors(paths, _used(frames, ("path", "range_path")))))
     used = np.union1d(_used(frames, ("name", "shape")), paths["name"].to_numpy())

@@ -174,3 +174,12 @@ CREATE TABLE windows (
   end_ns   BIGINT,                   -- null: the next window's start is not in the trace
   reason   VARCHAR                   -- null: completed; else why it is dropped: last_in_cycle, incomplete, opaque_graph
 );
+
+-- What was measured of a run, so that a compare from a warm store need not measure again. A cache: it may be
+-- emptied at any time, and is not meant to be read by others.
+CREATE TABLE measures (
+  run  INTEGER NOT NULL,
+  key  VARCHAR NOT NULL,             -- what it was measured from: contents, markers, version
+  part VARCHAR NOT NULL,             -- name of the frame
+  data BLOB NOT NULL                 -- the frame, as an Arrow file
+);

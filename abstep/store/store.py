@@ -21,7 +21,7 @@ from abstep.store.load import load_run
 from abstep.store.tidy import delete_run, drop_unused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
 
@@ -113,6 +113,54 @@ class Store:
         with connect(self.path, read_only=True) as connection:
             name = self._name(connection, name_or_path)
             return load_run(connection, name, repeat=repeat, rank=rank)
+
+    def header(self, name_or_path: str) -> RunTables:
+        """Return a run's facts: its files, settings and problems, without spans.
+
+        Raises:
+            StoreError: the store has no such run.
+
+        """
+        with connect(self.path, read_only=True) as connection:
+            return load_run(connection, self._name(connection, name_or_path), spans=False)
+
+    def load_measures(self, run_name: str, key: str) -> dict[str, bytes] | None:
+        """Return what was kept of a run's measures under `key`; null where nothing, or another key, was."""
+        with connect(self.path, read_only=True) as connection:
+            rows = connection.execute(
+                "SELECT m.part, m.data FROM measures m JOIN runs r USING (run) WHERE r.name = ? AND m.key = ?",
+                [run_name, key],
+            ).fetchall()
+        return dict(rows) or None
+
+    def save_measures(self, run_name: str, key: str, parts: Mapping[str, bytes]) -> None:
+        """Keep a run's measures in place of earlier ones.
+
+        Args:
+            run_name: the run's name.
+            key: what they are the measures of.
+            parts: by name, as bytes.
+
+        """
+        with connect(self.path, read_only=False) as connection, transaction(connection):
+            row = one(connection, "SELECT run FROM runs WHERE name = ?", [run_name])
+            if row is None:
+                raise StoreError(f"{run_name}: the store holds no such run", "read it first")
+            connection.execute("DELETE FROM measures WHERE run = ?", [row[0]])
+            connection.executemany(
+                "INSERT INTO measures VALUES (?, ?, ?, ?)",
+                [(row[0], key, part, data) for part, data in parts.items()],
+            )
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the file goes when the store is closed."""
+        return self._temporary is not None
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing may be written."""
+        return self._read_only
 
     def runs(self) -> list[RunRow]:
         """Return the runs kept, by name."""

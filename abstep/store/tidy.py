@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-_OF_RUN = ("windows", "run_problems", "run_repeats", "run_files", "runs")
+_OF_RUN = ("measures", "windows", "run_problems", "run_repeats", "run_files", "runs")
 _OF_FILE = ("spans", "collectives", "waits", "host_calls", "marks", "threads", "files")
 
 

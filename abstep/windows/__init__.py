@@ -1,5 +1,5 @@
 """Cut a run's traces into step windows (SEMANTICS 1)."""
 
-from abstep.windows.steps import CutRun, cut
+from abstep.windows.steps import CutRun, Numbering, complete, cut, cut_alone, joined
 
-__all__ = ["CutRun", "cut"]
+__all__ = ["CutRun", "Numbering", "complete", "cut", "cut_alone", "joined"]

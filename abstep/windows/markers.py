@@ -28,12 +28,18 @@ def step_marks(run: RunTables, marker: str | None) -> pl.DataFrame:
         TraceError: the expression is not one, or no annotation marks a step; lists the candidates.
 
     """
-    marks = run.marks.filter(pl.col("step").is_not_null()) if marker is None else _matching(run, marker)
+    marks = found_marks(run, marker)
     if marks.is_empty():
         what = (
             f"no annotation matches --step-marker {marker!r}" if marker else "no ProfilerStep#N annotations"
         )
         raise TraceError(f"{run.name}: {what}", _candidates_remedy(run))
+    return marks
+
+
+def found_marks(run: RunTables, marker: str | None) -> pl.DataFrame:
+    """Return `step_marks`' rows; none where no annotation marks a step."""
+    marks = _matching(run, marker) if marker is not None else run.marks.filter(pl.col("step").is_not_null())
     return (
         marks.group_by("file", "repeat", "rank", "step")
         .agg(pl.col("start_ns").min(), pl.col("end_ns").max())

@@ -11,15 +11,25 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.errors import TraceError
-from abstep.model import Kind
+from abstep.model import Kind, Problem
 from abstep.windows.host_clock import HostShift, host_shift
-from abstep.windows.markers import step_marks
+from abstep.windows.markers import found_marks, step_marks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from abstep.model import RunTables
 
 OVERRUN_NS = 1_000  # a microsecond tie is normal (SEMANTICS 2)
 WORK = (int(Kind.COMPUTE), int(Kind.COMMUNICATION))
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """From where windows and spans are numbered, so that numbers stay apart when ranks are cut one by one."""
+
+    window: int = 0
+    row: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,33 @@ def cut(run: RunTables, marker: str | None = None) -> CutRun:
         marker: see `markers.step_marks`.
 
     Raises:
-        TraceError: no step is marked, or two files of one rank overlap in step numbers and time.
+        TraceError: no step is marked, or two files of one rank hold the same step.
 
     """
+    found = cut_alone(run, marker)
+    if found.windows.is_empty():
+        step_marks(run, marker)  # says what is missing
+    return replace(found, windows=complete(found.windows))
+
+
+def cut_alone(run: RunTables, marker: str | None = None, first: Numbering | None = None) -> CutRun:
+    """Cut tables without asking whether other ranks have the same windows; none where no step is marked.
+
+    Args:
+        run: the tables of a run, or of one of its ranks.
+        marker: see `markers.step_marks`.
+        first: where the numbers of windows and spans begin.
+
+    Raises:
+        TraceError: two files of one rank hold the same step.
+
+    """
+    first = first or Numbering()
     host_only = run.files.select("file", "host_only")
     shifts = host_shift(run.spans, host_only)
     spans, quarantined = _quarantine(run.spans)
     spans = shifts.move(spans, "launch_start", "launch_end", "range_start")
-    marks = shifts.move(step_marks(run, marker), "start_ns", "end_ns")
+    marks = shifts.move(found_marks(run, marker), "start_ns", "end_ns")
     moved = replace(
         run,
         spans=spans,
@@ -74,18 +103,41 @@ def cut(run: RunTables, marker: str | None = None) -> CutRun:
     )
     steps = _cycles(marks)
     launched = _launched_in(spans, steps)
-    windows = _windows(steps, launched, host_only, moved.host_calls)
-    windows = _complete(windows)
+    windows = _windows(steps, launched, host_only, moved.host_calls, first.window)
     _refuse_collisions(run, windows)
     spans = (
         launched.join(
             windows.select("file", "step", "window"), on=["file", "step"], how="left", maintain_order="left"
         )
         .drop("step")
-        .with_row_index("row")
+        .with_row_index("row", offset=first.row)
         .with_columns(pl.col("row").cast(pl.Int32))
     )
     return CutRun(replace(moved, spans=spans), windows, marks, shifts, quarantined)
+
+
+def joined(header: RunTables, cuts: Sequence[CutRun]) -> CutRun:
+    """Put a run together that was cut rank by rank; spans are not held.
+
+    Args:
+        header: the run's facts. Files of ranks without any step are left out, and said to be.
+        cuts: every rank's cut, windows numbered apart.
+
+    """
+    windows = pl.concat([own.windows for own in cuts])
+    stepless = header.files.join(windows.select("repeat", "rank").unique(), on=["repeat", "rank"], how="anti")
+    problems = tuple(
+        Problem("bad_file", path, f"{path}: holds no step, so rank {rank} is left out")
+        for path, rank in stepless.select("run_path", "rank").iter_rows()
+    )
+    files = header.files if windows.is_empty() else header.files.join(stepless, on="file", how="anti")
+    return CutRun(
+        replace(header, files=files, problems=header.problems + problems),
+        windows,
+        pl.concat([own.marks for own in cuts]),
+        HostShift(pl.concat([own.shifts.shifts for own in cuts])),
+        pl.concat([own.quarantined for own in cuts]),
+    )
 
 
 def _quarantine(spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -144,7 +196,11 @@ def _launched_in(spans: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(
-    steps: pl.DataFrame, launched: pl.DataFrame, host_only: pl.DataFrame, host_calls: pl.DataFrame
+    steps: pl.DataFrame,
+    launched: pl.DataFrame,
+    host_only: pl.DataFrame,
+    host_calls: pl.DataFrame,
+    first: int,
 ) -> pl.DataFrame:
     """Give every marked step its start, end and, where it cannot be used, its reason."""
     work = (
@@ -203,7 +259,7 @@ def _windows(
             .alias("reason"),
         )
         .sort("repeat", "rank", "cycle", "mark_start")
-        .with_row_index("window")
+        .with_row_index("window", offset=first)
         .select(
             pl.col("window").cast(pl.Int32),
             "repeat",
@@ -219,8 +275,8 @@ def _windows(
     )
 
 
-def _complete(windows: pl.DataFrame) -> pl.DataFrame:
-    """Drop a step on every rank where one traced rank of its repeat lacks it or cannot use it."""
+def complete(windows: pl.DataFrame) -> pl.DataFrame:
+    """Drop a step on every rank where one traced rank of its repeat lacks it or cannot use it (SEMANTICS 1)."""
     ranks = windows.group_by("repeat").agg(pl.col("rank").n_unique().alias("all_ranks"))
     usable = (
         windows.filter(pl.col("reason").is_null())
