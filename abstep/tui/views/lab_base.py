@@ -155,15 +155,16 @@ class LabView:
     def changed(self, setting: Setting, value: Any) -> Any:
         """Return the controls with one value changed."""
         kind = type(getattr(self.controls, setting.name))
-        if kind is int and value != int(value):
-            raise AbstepError(f"{setting.label}: {value:g} is not a whole number")
+        if kind is int and not float(value).is_integer():
+            raise AbstepError(f"{setting.label}: {value:g} is not a whole number", "type 1, 2, ...")
         return replace(self.controls, **{setting.name: kind(value)})
 
     def _set(self, setting: Setting, value: Any) -> str:
         try:
             self.controls = self.changed(setting, value)
         except AbstepError as error:
-            return str(error)
+            what, found, rest = str(error).partition(": ")
+            return f"{setting.label}: {rest if found and what.startswith(('--', setting.label)) else error}"
         if self.playing:
             self.moment = FRAMES
         return ""

@@ -68,11 +68,9 @@ class RooflineView(LabView):
             )
             return [f"{done}: {achieved} so far"]
         product = f"{figure(self.controls.intensity)} x {figure(self.controls.bandwidth)}"
-        predicted = (
-            f"min({figure(ROOF_GFLOPS)}, {product}) = {figure(self.controls.attainable_gflops)} predicted"
-        )
+        predicted = f"min({figure(ROOF_GFLOPS)}, {product}) = {figure(self.controls.attainable_gflops)}"
         judgement = [] if self.guess is None else told(self.controls, self.guess)[-1:]
-        return [f"Achieved {achieved} of {predicted}: bound by {self.controls.bound}.", *judgement]
+        return [f"Achieved {achieved}, predicted {predicted}: bound by {self.controls.bound}.", *judgement]
 
     def more(self) -> list[str]:
         """Return what the ceiling that limits means."""
