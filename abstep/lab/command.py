@@ -54,7 +54,7 @@ def _roofline(options: argparse.Namespace) -> int:
     if _screens(options):
         from abstep.tui.views.lab_app import run_labs  # noqa: PLC0415
 
-        return run_labs("roofline", roofline=controls)
+        return run_labs("roofline", roofline=controls, look="ascii" if options.ascii else None)
     if options.json is not None:
         from abstep.lab.result import roofline_result  # noqa: PLC0415
 
@@ -78,7 +78,7 @@ def _overlap(options: argparse.Namespace) -> int:
     if _screens(options):
         from abstep.tui.views.lab_app import run_labs  # noqa: PLC0415
 
-        return run_labs("overlap", overlap=controls)
+        return run_labs("overlap", overlap=controls, look="ascii" if options.ascii else None)
     if options.json is not None:
         from abstep.lab.overlap import play  # noqa: PLC0415
         from abstep.lab.result import overlap_result  # noqa: PLC0415

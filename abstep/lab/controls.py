@@ -49,13 +49,13 @@ CONTROLS: tuple[Control, ...] = (
     Control("bandwidth", "--bandwidth", "bus bandwidth", "GB/s", 0.001, 1e6, (5, 10, 20, 40, 75, 100, 150, 300),
             "of an all_reduce, decimal: transport = latency + 2(n-1)/n x bytes / bandwidth"),
     Control("ranks", "--ranks", "ranks", "", 1, 64, (1, 2, 4, 8, 16), "data-parallel ranks"),
-    Control("late_us", "--late", "late rank, by", "us", 0, 1e6, (0, 50, 100, 200, 400, 800, 1600),
+    Control("late_us", "--late", "last rank late by", "us", 0, 1e6, (0, 50, 100, 200, 400, 800, 1600),
             "the last rank computes this much longer before its backward"),
     Control("compute_slowdown", "--compute-slowdown", "compute slowed by", "x", 1, 100,
             (1, 1.05, 1.1, 1.2, 1.4, 1.9), "while a collective is on its device"),
     Control("transport_slowdown", "--transport-slowdown", "transport slowed by", "x", 1, 100,
             (1, 1.1, 1.2, 1.5, 2, 2.3), "while any rank still computes its backward"),
-    Control("groups", "--groups", "gradient groups", "", 1, 1024, (1, 2, 4, 8, 16, 32, 64),
+    Control("groups", "--groups", "gradient groups", "", 1, 1024, (1, 2, 4, 8, 16, 40, 80, 160),
             "of equal size, ready at equal distances, the last at the backward's end"),
     Control("gradients_mb", "--gradients", "gradients", "MiB", 0.001, 1e6, (20, 40, 80, 160, 320, 640),
             "of all groups together"),
@@ -87,7 +87,7 @@ class Controls:
     late_us: float = 0.0
     compute_slowdown: float = 1.0
     transport_slowdown: float = 1.0
-    groups: int = 8
+    groups: int = 40
     gradients_mb: float = 80.0
     backward_us: float = 4800.0
     rest_us: float = 0.0

@@ -167,7 +167,7 @@ def told(play: Play) -> list[str]:
         for name, value in sorted(play.gap.items(), key=lambda row: -abs(float(row[1])))
         if abs(float(value)) > UNCHANGED_NS
     ]
-    said.append(f"{time_text(gap)} above it: {', '.join(shares)}.")
+    said.append(f"{time_text(gap)} above the ideal: {', '.join(shares)}.")
     said.append(f"Binding: {CONSTRAINT_WORDS[play.binding]}.")
     return said
 

@@ -203,7 +203,7 @@ def test_one_rank_has_nothing_to_communicate():
 
 
 def test_buckets_close_as_ddp_closes_them():
-    whole = Controls(bucket_mb=15).backward()
+    whole = Controls(bucket_mb=15, groups=8).backward()
     assert [bucket.bytes for bucket in whole.buckets()] == [20 * MIB] * 4
     even = replace(whole, even=True, bucket=16 * MIB)
     assert [bucket.bytes for bucket in even.buckets()] == [16 * MIB] * 5
