@@ -25,7 +25,7 @@ LEAST_KNOWN = 0.2
 """Share of overlapped compute whose alone duration must be known before a slowdown is named."""
 NOTICED = 1.02
 """Slowdowns below this are noise and count as none."""
-SIGNATURE = ("rank", "name", "shape")
+SIGNATURE = ("rank", "operator", "base", "shape")
 
 
 @dataclass(frozen=True)
@@ -158,24 +158,22 @@ def _through(points: Sequence[tuple[float, float]], start: float) -> float:
 
 
 def _beside(run: MeasuredRun) -> float:
-    overlap, total = run.compute.select(pl.col("overlap_ns").sum(), pl.col("duration_ns").sum()).row(0)
+    overlap, total = run.signatures.select(pl.col("overlap_ns").sum(), pl.col("ns").sum()).row(0)
     return overlap / total if total else 0.0
 
 
 def _compute_slowdown(run: MeasuredRun) -> float | None:
-    """Time beside collectives against the time the same work takes alone, over all spans whose alone time is known."""
-    spans = run.compute
-    alone = (
-        spans.filter(pl.col("overlap_ns") == 0)
-        .group_by(SIGNATURE)
-        .agg(pl.when(pl.len() >= LEAST_ALONE).then(pl.col("duration_ns").mean()).alias("alone"))
-        .drop_nulls()
+    """Time beside collectives against the time the same work takes alone, where that is known."""
+    summed = run.signatures.group_by(SIGNATURE).agg(
+        pl.col("count", "ns", "alone_count", "alone_ns", "overlap_ns").sum()
     )
-    beside = spans.filter(pl.col("overlap_ns") > 0).join(alone, on=SIGNATURE, how="left", nulls_equal=True)
-    known = beside.drop_nulls("alone")
+    beside = summed.filter(pl.col("overlap_ns") > 0)
+    known = beside.filter(pl.col("alone_count") >= LEAST_ALONE)
     total, overlap = int(beside["overlap_ns"].sum()), int(known["overlap_ns"].sum())
     if not total or overlap < LEAST_KNOWN * total:
         return None
-    work = overlap - float((known["duration_ns"] - known["alone"]).sum())
-    slowdown = float(overlap / work) if work > 0 else None
+    alone = pl.col("alone_ns") / pl.col("alone_count")
+    excess = pl.col("ns") - pl.col("alone_ns") - alone * (pl.col("count") - pl.col("alone_count"))
+    work = overlap - float(known.select(excess.sum()).item())
+    slowdown = overlap / work if work > 0 else None
     return slowdown if slowdown is None or slowdown >= NOTICED else 1.0

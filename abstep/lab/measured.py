@@ -13,7 +13,7 @@ from abstep.compare.statistics import Sides, window_weights
 from abstep.compare.statistics.windows_used import choose_windows
 from abstep.errors import AbstepError
 from abstep.measure.run import CATEGORIES
-from abstep.model import Kind, Phase
+from abstep.model import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 REDUCTIONS = ("all_reduce", "reduce_scatter")
 LEAST_SHARE = 0.001
 """A collective with less of a window's gradient bytes (a loss, a norm) is left where it is."""
+BACKWARD = r"autograd::engine::evaluate_function|Backward"
+"""What an operator path of the backward contains; its compute time says when the backward began."""
 OVERLAPPING_SHARE = 0.1
 """From this share of collectives that start before the one before them has ended, two streams are assumed."""
 
@@ -52,7 +54,8 @@ class RankWindow(NamedTuple):
     Attributes:
         rank: its number.
         length: of the window.
-        begins, backward_end: of the backward's compute.
+        begins: the backward's end less its compute time.
+        backward_end: of the backward's compute.
         reductions: in order of their start.
 
     """
@@ -191,23 +194,17 @@ def _by_optimizer() -> pl.Expr:
 
 def _ranks(run: MeasuredRun, reductions: pl.DataFrame) -> list[tuple[int, int, RankWindow]]:
     """Return (repeat, step, rank window) of every window in which a rank reduced gradients."""
-    spans = run.cut.tables.spans.filter(
-        pl.col("window").is_not_null() & (pl.col("kind") == int(Kind.COMPUTE))
-    ).select("row", "window", "start_ns")
-    begins = (
-        spans.join(
-            run.names.filter(pl.col("phase") == str(Phase.BACKWARD)).select("row"), on="row", how="semi"
-        )
-        .group_by("window")
-        .agg(pl.col("start_ns").min().alias("begins"))
-    )
     keys = ("repeat", "rank", "step")
+    backward = (
+        run.work.filter(pl.col("operator_path").str.contains(BACKWARD))
+        .group_by(keys)
+        .agg(pl.col("ns").sum().round().cast(pl.Int64).alias("busy"))
+    )
     windows = (
-        run.windows.select(
-            "window", *keys, pl.col("start_ns").alias("origin"), pl.col("end_ns").alias("until")
-        )
-        .join(begins, on="window", how="inner")
+        run.windows.select(*keys, pl.col("start_ns").alias("origin"), pl.col("end_ns").alias("until"))
         .join(run.milestones.select(*keys, "backward_end").drop_nulls(), on=keys, how="inner")
+        .join(backward, on=keys, how="inner")
+        .with_columns((pl.col("backward_end") - pl.col("busy")).clip(0, None).alias("begins"))
     )
     columns = ("bytes", "first_valid_launch", "start_ns", "end_ns", "transport_ns")
     listed = (
@@ -236,7 +233,7 @@ def _rank_window(row: Mapping[str, object]) -> RankWindow:
     return RankWindow(
         _int(row["rank"]),
         _int(row["until"]) - origin,
-        _int(row["begins"]) - origin,
+        _int(row["begins"]),
         _int(row["backward_end"]),
         tuple(found),
     )

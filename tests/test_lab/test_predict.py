@@ -185,8 +185,9 @@ class Bare:
     def __init__(self) -> None:
         import polars as pl
 
-        self.compute = pl.DataFrame(
-            schema=dict.fromkeys(("rank", "name", "shape", "duration_ns", "overlap_ns"), pl.Int64)
+        sums = ("count", "ns", "alone_count", "alone_ns", "overlap_ns")
+        self.signatures = pl.DataFrame(
+            schema=dict.fromkeys(("rank", "operator", "base", "shape", *sums), pl.Int64)
         )
 
 
