@@ -4,6 +4,7 @@ Importing this package loads numpy only; scipy.special is loaded by the first te
 """
 
 from abstep.compare.statistics.additive import window_weights
+from abstep.compare.statistics.check import CheckResult, Finding, check_run
 from abstep.compare.statistics.compare import compare_runs
 from abstep.compare.statistics.types import (
     CHANGED,
@@ -22,8 +23,10 @@ from abstep.compare.statistics.types import (
 __all__ = [
     "CHANGED",
     "ONE_RUN_SENTENCE",
+    "CheckResult",
     "Delta",
     "Dropped",
+    "Finding",
     "RunMetrics",
     "Sides",
     "StatisticsOptions",
@@ -31,6 +34,7 @@ __all__ = [
     "StatisticsWarning",
     "Tail",
     "Verdict",
+    "check_run",
     "compare_runs",
     "window_weights",
 ]

@@ -59,23 +59,26 @@ def centred(x: Floats) -> Floats:
     return np.asarray(x - x.mean(axis=-1, keepdims=True), dtype=np.float64)
 
 
-def autocorrelation(sides: tuple[Floats, ...], prior: Prior) -> Floats:
-    """Return rho at lag 1, (k,): pooled over sides (k, n_s), bias-corrected, shrunk to the prior.
+def lag_one(sides: tuple[Floats, ...]) -> Floats:
+    """Return the correlation of neighbouring windows, (k,), pooled over sides (k, n_s) and corrected for bias.
 
-    One side (paired differences) is its own series length; two sides have their mean length.
+    One side (paired differences) is its own series length; two sides have their mean length. 0 where nothing varies.
     """
-    total = sum(x.shape[-1] for x in sides)
-    length = total / len(sides)
+    length = sum(x.shape[-1] for x in sides) / len(sides)
     c = [centred(x) for x in sides]
     power = np.sum([(x * x).sum(axis=-1) for x in c], axis=0)
     lagged = np.sum([(x[:, 1:] * x[:, :-1]).sum(axis=-1) for x in c], axis=0)
     r = np.divide(lagged, power, out=np.zeros_like(power), where=power > 0)
     long = (length * r + 1.0) / (length - 4.0) if length > 6 else None
     corrected = r + (1.0 + 4.0 * np.clip(r, 0.0, 1.0)) / length if long is None else long
-    corrected = np.clip(corrected, -0.5, 0.9)
-    return np.asarray(
-        np.clip((total * corrected + prior.weight * prior.rho) / (total + prior.weight), 0.0, 0.9)
-    )
+    return np.asarray(np.clip(corrected, -0.5, 0.9), dtype=np.float64)
+
+
+def autocorrelation(sides: tuple[Floats, ...], prior: Prior) -> Floats:
+    """Return rho at lag 1, (k,): `lag_one` shrunk to the prior, and not negative (STATISTICS 2.4)."""
+    total = sum(x.shape[-1] for x in sides)
+    shrunk = (total * lag_one(sides) + prior.weight * prior.rho) / (total + prior.weight)
+    return np.asarray(np.clip(shrunk, 0.0, 0.9), dtype=np.float64)
 
 
 def inflation(rho: Floats, n: int) -> Floats:
