@@ -60,6 +60,7 @@ def slot_row(slot: str) -> c.SlotRow:
         base_peer_wait=base[0], variant_peer_wait=variant[0], base_transport=base[1], variant_transport=variant[1],
         base_independent=2_110_000.0 if collective == "all_reduce" else None,
         variant_independent=2_154_000.0 if collective == "all_reduce" else None,
+        split_uncertain=1_300.0,
     )  # fmt: skip
 
 
@@ -137,6 +138,7 @@ def collective_rows() -> tuple[c.CollectiveRow, ...]:
         rows.append(c.CollectiveRow(
             name, "all_reduce", "dp", "backward", 83_886_080.0, 2.0 if late else 5.0, 12e3, wait, transport, 620e3,
             1_140e3, 2_110e3, 3e3, wait + transport, 71.4, late, 0.83 if late else None, "compute" if late else None,
+            late_called=late is not None, late_lead=226e3 if late else None,
         ))  # fmt: skip
         rows.append(c.CollectiveRow(
             name, "all_gather", "dp", "forward", 12_582_912.0, 4.0, 4e3, 20e3, 640e3, 560e3, 80e3, 300e3, 1e3,
@@ -223,4 +225,5 @@ def comparison() -> c.Comparison:
             c.Note("clock_uncertain", "base: the ranks' clocks agree within 0.9 us; splits below that name no rank"),
         ),
         unit="windows", detail=FakeDetail(RUNS),
+        control=c.Control(1.003, dict.fromkeys(simulate.RANKS, 1.003), Delta(300e3, 301e3, 1e3, verdict="unchanged")),
     )  # fmt: skip

@@ -114,7 +114,7 @@ def test_typing_a_filter_and_leaving_it():
         await pilot.press("/", "r", "e", "d", "u", "c", "e")
         assert "/reduce 4 of 11" in seen(app)
         await pilot.press("enter", "j", "enter")
-        await settled(app, pilot, "last to arrive")
+        await settled(app, pilot, "last in base")
         await pilot.press("escape")
         assert "/reduce 4 of 11" in seen(app)
 

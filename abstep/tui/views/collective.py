@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 from abstep import units
 from abstep.tui.nav import Place, Window
 from abstep.tui.views.base import Stage, View
-from abstep.tui.views.late import REASONS, clock_spread
+from abstep.tui.views.late import clock_spread, reason_of
 from abstep.tui.views.slot import slot_beside
 from abstep.tui.widgets.gantt import Part, gantt, legend
 from abstep.tui.widgets.lines import Line, line
@@ -50,21 +50,16 @@ class Instance(NamedTuple):
 
     @property
     def last(self) -> Member | None:
-        """Return the rank the others waited for: the one that waited least."""
+        """Return the rank the others waited for: the one that waited for nobody."""
         known = [member for member in self.members if member.wait is not None]
-        return min(known, key=lambda member: member.wait or 0.0) if len(known) > 1 else None
+        first = min(known, key=lambda member: member.wait or 0.0, default=None)
+        return first if first is not None and len(known) > 1 and not first.wait else None
 
-    def why_late(self) -> tuple[Member, float, str] | None:
-        """Return the last rank, by how much it was behind the one before, and why; SEMANTICS 4, late_reason."""
-        last = self.last
-        if last is None or last.ready is None:
-            return None
+    @property
+    def lead(self) -> float:
+        """Return how far the last rank was behind the one before it."""
         waits = sorted(member.wait for member in self.members if member.wait is not None)
-        lead = waits[1] - waits[0]
-        if last.start - last.ready > lead / 2:
-            return last, lead, "queue"
-        host = last.host_launch is not None and last.host_launch >= last.ready
-        return last, lead, "host" if host else "compute"
+        return waits[1] - waits[0] if len(waits) > 1 else 0.0
 
 
 def instances(detail: Detail, slot: str) -> list[Instance]:
@@ -215,36 +210,24 @@ class CollectiveView(View):
         same = [i for i in self._all if i.window.side == one.window.side]
         said = f"repeat {one.window.repeat}, step {one.window.step}, {units.name_text(one.label)}"
         count = f"  ({same.index(one) + 1} of {len(same)})"
-        spread = clock_spread(dict(self.comparison.sides)[one.window.side])
-        clock = (
-            f"  clocks agree within {units.time_text(spread)}"
-            if spread is not None
-            else "  clocks not compared"
-        )
+        spread = clock_spread(self.comparison, one.window.side)
+        clock = "" if spread is None else f"  clocks within {units.time_text(spread)}"
         return line((f" {one.window.side} ", "chosen"), f" {said}", (count + clock, "dim"))
 
     def _late(self, one: Instance) -> Line:
-        found = one.why_late()
-        if self.row.base_transport is None and self.row.variant_transport is None:
-            return line(
-                (
-                    "  wait and transport can't be told apart: not every rank of the group was traced",
-                    "warning",
-                )
-            )
-        if found is None:
-            return line(("  which rank arrived last is not known", "dim"))
-        last, lead, reason = found
-        spread = clock_spread(dict(self.comparison.sides)[one.window.side]) or 0.0
-        if lead <= 3 * spread:
-            return line(
-                "  no rank was clearly last: ", (f"the last two are {units.time_text(lead)} apart", "dim")
-            )
-        return line(
-            "  waited for ",
-            (f"rank {last.rank}", "strong"),
-            f", {units.time_text(lead)} after the one before: {REASONS[reason]}",
-        )
+        if all(member.wait is None for member in one.members):
+            return line(("  waiting and transport can't be told apart here: unsplit, see ?", "warning"))
+        last = one.last
+        if last is None:
+            return line(("  the rank that arrived last is not among these", "dim"))
+        spread = clock_spread(self.comparison, one.window.side)
+        if spread is None or one.lead <= 3 * spread:
+            apart = f"the last two are {units.time_text(one.lead)} apart"
+            return line("  no rank was clearly last: ", (apart, "dim"))
+        reason = reason_of(self.comparison, one.window.side, self.row, last.rank)
+        usual = f"; as a rule {reason}" if reason else ""
+        behind = f", {units.time_text(one.lead)} after the one before{usual}"
+        return line("  waited for ", (f"rank {last.rank}", "strong"), behind)
 
     def _columns(self, one: Instance) -> list[Column[Member]]:
         def time(title: str, get: str, wide: int = 0, columns: int = 9) -> Column[Member]:

@@ -72,15 +72,19 @@ class ContentionView(View):
         rows = self.comparison.contention
         if not rows:
             return [line(("  no compute overlapped a collective long enough to say", "dim"))]
-        total = sum(row.delta.delta or 0.0 for row in rows)
-        said = (
-            self._table.count_text()
-            or f"{len(rows)} pairs, together {units.time_text(total, sign=True)} a window"
-        )
+        said = self._table.count_text() or self._together()
         lines = [line((f" {said}", "dim")), *self._table.draw(width, max(height - 2, 3), self.look)]
         lines += [BLANK] * (height - 1 - len(lines))
         current = self._table.current
         return [*lines[: height - 1], line((f" {self._about(current[1])}" if current else "", "dim"))]
+
+    def _together(self) -> str:
+        rows, control = self.comparison.contention, self.comparison.control
+        total = sum(row.delta.delta or 0.0 for row in rows)
+        said = f"{len(rows)} pairs, together {units.time_text(total, sign=True)} a window"
+        return (
+            said if control is None else f"{said}; what overlaps nothing: {units.ratio_text(control.ratio)}"
+        )
 
     def text(self) -> list[str]:
         """Return every row as text."""
@@ -93,6 +97,7 @@ class ContentionView(View):
 
     def _columns(self) -> list[Column[tuple[int, ContentionRow]]]:
         rows = self.comparison.contention
+        width = figures.change_width((row.delta for row in rows), self.look)
         counts = max((units.cells(units.n_text(row.delta)) - 2 for row in rows), default=1)
         return [
             Column("#", 2, lambda row: (str(row[0]), "dim"), lambda row: row[0]),
@@ -101,7 +106,7 @@ class ContentionView(View):
                    from_width=100),
             Column("stretch", 13, lambda row: (stretches(row[1], self.look), ""), lambda row: row[1].variant_stretch,
                    right=False),
-            Column("growth", figures.VALUE, lambda row: figures.change(row[1].delta, self.look),
+            Column("growth", width, lambda row: figures.change(row[1].delta, self.look),
                    lambda row: row[1].delta.delta, right=False),
             Column("n", max(counts, 1), lambda row: (units.n_text(row[1].delta).removeprefix("n="), "")),
             Column("", 12, lambda row: figures.word(row[1].delta), lambda row: units.word(row[1].delta.verdict),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from abstep import units
 from abstep.model import Phase
 from abstep.tui.look import role_of
-from abstep.tui.widgets.lines import line
+from abstep.tui.widgets.lines import cells, line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from abstep.compare.comparison import Comparison, SlotRow
     from abstep.compare.statistics import Delta
     from abstep.tui.look import Look
@@ -22,8 +25,7 @@ COMPARABLE = {
 }
 """Comparability's status in words."""
 
-VALUE = 25
-"""Columns of a change with its interval: `▲ +1.84 ms [+1.31, +2.40]`."""
+_SAMPLE = 500  # rows a column's width is taken from
 
 
 def change(delta: Delta, look: Look) -> Span:
@@ -42,6 +44,11 @@ def whole(delta: Delta, look: Look) -> Span:
 def word(delta: Delta) -> Span:
     """Return the verdict."""
     return units.word(delta.verdict) or units.ABSENT, role_of(delta.verdict)
+
+
+def change_width(deltas: Iterable[Delta], look: Look) -> int:
+    """Return the columns that changes with their intervals take: `▲ +1.84 ms [+1.31, +2.40]`."""
+    return max((cells(change(delta, look)[0]) for delta in islice(deltas, _SAMPLE)), default=0) or 12
 
 
 def compared(label: str, base: str, variant: str, *rest: Span) -> Line:

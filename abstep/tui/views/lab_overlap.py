@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from abstep import units
-from abstep.lab.controls import CONTROLS, Controls
+from abstep.lab.controls import Controls
 from abstep.lab.overlap import Play, play
 from abstep.lab.overlap_text import (
     ASCII,
@@ -14,7 +14,6 @@ from abstep.lab.overlap_text import (
     COMPUTE,
     EXPOSED,
     HIDDEN,
-    LEAVES_OUT,
     NOTHING,
     UNICODE,
     WAITS,
@@ -23,6 +22,7 @@ from abstep.lab.overlap_text import (
     told,
 )
 from abstep.lab.roofline import judged
+from abstep.lab.table import CONTROLS, OVERLAP_LEAVES_OUT
 from abstep.tui.views.lab_base import FRAMES, GUESS, LabView, Setting, beside
 from abstep.tui.widgets.gantt import joined
 from abstep.tui.widgets.lines import BLANK, Line, line
@@ -61,7 +61,7 @@ class OverlapView(LabView):
         Setting(GUESS, "your prediction", "us", (), "of the step, before it is played"),
     )
     guess_unit: ClassVar[str] = "us"
-    leaves_out: ClassVar[tuple[str, ...]] = LEAVES_OUT
+    leaves_out: ClassVar[tuple[str, ...]] = OVERLAP_LEAVES_OUT
     about: ClassVar[str] = (
         "One data-parallel backward: gradients fill buckets, buckets are reduced while compute goes on, and the "
         "optimizer waits for the last. The ideal is max(compute, communication)."

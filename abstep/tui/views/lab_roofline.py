@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from abstep.lab.roofline import LEAVES_OUT, ROOF_GFLOPS, WORK_GFLOP, Roofline, figure, playback, told
+from abstep.lab.roofline import ROOF_GFLOPS, WORK_GFLOP, Roofline, figure, playback, told
 from abstep.lab.roofline_plot import ASCII, UNICODE, plot
+from abstep.lab.table import ROOFLINE_LEAVES_OUT
 from abstep.tui.views.lab_base import FRAMES, GUESS, LabView, Setting
 from abstep.tui.widgets.lines import Line, line
 
@@ -33,7 +34,7 @@ class RooflineView(LabView):
         Setting(GUESS, "your prediction", "GFLOP/s", (), "what you expect before it is played"),
     )  # fmt: skip
     guess_unit: ClassVar[str] = "GFLOP/s"
-    leaves_out: ClassVar[tuple[str, ...]] = LEAVES_OUT
+    leaves_out: ClassVar[tuple[str, ...]] = ROOFLINE_LEAVES_OUT
     about: ClassVar[str] = (
         "One ceiling on memory traffic, one on arithmetic: attainable = min(1000, I x B) GFLOP/s."
     )

@@ -1,4 +1,4 @@
-"""Which rank arrives last at a slot's collectives, how often, by how much and why; SEMANTICS 4."""
+"""Which rank arrives last at a slot's collectives, how often and by how much; why is what the comparison found."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import polars as pl
 from abstep import units
 
 if TYPE_CHECKING:
-    from abstep.compare.comparison import Side
+    from abstep.compare.comparison import Comparison, SlotRow
 
 MOSTLY = 0.6  # a rank is called late only if it is last in this share of instances
-REASONS = {"compute": "longer compute", "host": "its host launched late", "queue": "its link was still busy"}
+REASONS = {
+    "compute": "its compute ends later",
+    "host": "its host launches later",
+    "queue": "its stream is still busy",
+}
 
 
 class Lateness(NamedTuple):
@@ -22,7 +26,6 @@ class Lateness(NamedTuple):
         share: rank -> share of instances in which it arrived last.
         rank: the rank that most often did.
         lead: median time by which that rank was behind the second last, ns.
-        reason: compute, host or queue, in most of these instances.
         instances: how many there were.
         spread: how far the ranks' clocks agree, ns; None where they were not compared.
 
@@ -31,7 +34,6 @@ class Lateness(NamedTuple):
     share: dict[int, float]
     rank: int
     lead: float
-    reason: str | None
     instances: int
     spread: float | None
 
@@ -41,49 +43,57 @@ class Lateness(NamedTuple):
         often = self.share.get(self.rank, 0.0) >= MOSTLY
         return often and self.spread is not None and self.lead > 3 * self.spread
 
-    def sentence(self) -> str:
+    def sentence(self, reason: str) -> str:
         """Return who arrives last, in words."""
         if self.spread is None:
             return "not known: the ranks' clocks were not compared"
         share = units.share_text(self.share[self.rank])
         if not self.named:
             return f"no rank in particular (rank {self.rank} most often, {share})"
-        why = f": {REASONS[self.reason]}" if self.reason in REASONS else ""
+        why = f": {reason}" if reason else ""
         return f"rank {self.rank}, {share} of {self.instances}, by {units.time_text(self.lead)}{why}"
 
 
-def clock_spread(side: Side) -> float | None:
+def clock_spread(comparison: Comparison, side: str) -> float | None:
     """Return how far a side's clocks agree: the largest spread of a rank."""
-    return max((row.spread for row in side.clock if row.spread is not None), default=None)
+    rows = dict(comparison.sides)[side].clock
+    return max((row.spread for row in rows if row.spread is not None), default=None)
+
+
+def reason_of(comparison: Comparison, side: str, slot: SlotRow, rank: int) -> str:
+    """Return why a rank is late in collectives of a slot's kind, or "" where the comparison names another or none."""
+    for row in comparison.collectives:
+        kind = (row.side, row.collective, row.group, row.phase)
+        if (
+            kind == (side, slot.collective, slot.group, slot.phase)
+            and row.late_called
+            and row.late_rank == rank
+        ):
+            return REASONS.get(row.late_reason or "", "")
+    return ""
 
 
 def lateness(instances: pl.DataFrame, spread: float | None) -> Lateness | None:
-    """Return who arrives last over some instances, or None where arrivals are not known."""
+    """Return who arrives last over some instances, or None where that is not known.
+
+    The last rank waits for nobody; where none of the ranks given waited for nobody, it is not among them.
+    """
     known = instances.drop_nulls(["start_ns", "peer_wait_ns"])
     if known.is_empty():
         return None
-    ordered = known.sort("peer_wait_ns", "rank", maintain_order=True)
     tops = (
-        ordered.group_by(["repeat", "step", "instance"], maintain_order=True)
+        known.sort("peer_wait_ns", "rank", maintain_order=True)
+        .group_by(["repeat", "step", "instance"], maintain_order=True)
         .agg(
             pl.col("rank").first(),
-            pl.len().alias("ranks"),
-            (pl.col("peer_wait_ns").get(1, null_on_oob=True) - pl.col("peer_wait_ns").first()).alias("lead"),
-            (pl.col("start_ns").first() - pl.col("first_valid_launch_ns").first()).alias("queue"),
-            (pl.col("first_valid_launch_ns").first() - pl.col("host_launch_ns").first()).alias("ready"),
+            pl.col("peer_wait_ns").first().alias("wait"),
+            pl.col("peer_wait_ns").get(1, null_on_oob=True).alias("lead"),
         )
-        .filter(pl.col("ranks") > 1)
+        .filter(pl.col("lead").is_not_null() & (pl.col("wait") <= 0))
     )
+    if tops.is_empty():
+        return None
     counts = dict(tops.group_by("rank").len().sort("len", "rank", descending=[True, False]).iter_rows())
     rank = next(iter(counts))
-    of_rank = tops.filter(pl.col("rank") == rank)
-    lead = float(of_rank["lead"].median() or 0.0)  # type: ignore[arg-type]
-    reasons = of_rank.select(
-        pl.when(pl.col("queue") > pl.col("lead") / 2)
-        .then(pl.lit("queue"))
-        .when(pl.col("ready") <= 0)
-        .then(pl.lit("host"))
-        .otherwise(pl.lit("compute"))
-    ).to_series()
-    reason = str(reasons.mode().sort()[0]) if len(reasons) else None
-    return Lateness({r: n / tops.height for r, n in counts.items()}, rank, lead, reason, tops.height, spread)
+    lead = float(tops.filter(pl.col("rank") == rank)["lead"].median() or 0.0)  # type: ignore[arg-type]
+    return Lateness({r: n / tops.height for r, n in counts.items()}, rank, lead, tops.height, spread)

@@ -10,7 +10,7 @@ from abstep import units
 from abstep.tui.nav import Place, Window
 from abstep.tui.views import figures
 from abstep.tui.views.base import Stage, View
-from abstep.tui.views.late import Lateness, clock_spread, lateness
+from abstep.tui.views.late import Lateness, clock_spread, lateness, reason_of
 from abstep.tui.widgets.histogram import histogram
 from abstep.tui.widgets.lines import BLANK, Line, line, wrap
 from abstep.tui.widgets.table import Column, Table
@@ -193,7 +193,7 @@ class SlotView(View):
     def _spread(self) -> dict[str, float | None]:
         """Return how far each side's clocks agree; None where nobody waits for a late rank (a pipeline's recv)."""
         paired = self.row.collective == "send_recv"
-        return {name: None if paired else clock_spread(side) for name, side in self.comparison.sides}
+        return {name: None if paired else clock_spread(self.comparison, name) for name in SIDES}
 
     def _about(self, width: int) -> list[Line]:
         return [((" ", ""), *text) for text in wrap(figures.slot_line(self.row), width - 2, role="dim")]
@@ -214,11 +214,17 @@ class SlotView(View):
         return [
             figures.titles("mean of a window", "change"),
             figures.times("exposed", delta.base, delta.variant, figures.change(delta, self.look)),
-            _two("  waiting for a late rank", row.base_peer_wait, row.variant_peer_wait),
+            _two("  waiting for a late rank", row.base_peer_wait, row.variant_peer_wait, self._uncertain()),
             _two("  transport", row.base_transport, row.variant_transport),
             _two("compute that could hide it", row.base_independent, row.variant_independent),
             figures.compared("windows that have it", *share, figures.tested(delta)),
         ]
+
+    def _uncertain(self) -> str:
+        """Return how far the split into waiting and transport can be off, through the clocks."""
+        sign = "+-" if self.look.ascii else "±"
+        off = self.row.split_uncertain
+        return "" if off is None else f" {sign}{units.time_text(off)}"
 
     def _notes(self, found: Evidence) -> dict[str, str]:
         return {side: f"{len(found.values[side])} windows" for side in SIDES}
@@ -229,8 +235,9 @@ class SlotView(View):
         for side in SIDES:
             late = found.late[side]
             if late is not None:
-                said = (late.sentence(), "strong" if late.named else "dim")
-                lines.append(line(f"  last to arrive  {side:<9}", said))
+                reason = reason_of(self.comparison, side, self.row, late.rank)
+                said = (late.sentence(reason), "strong" if late.named else "dim")
+                lines.append(line(f"  last in {side:<9}", said))
         return lines
 
     def _panes(self, width: int) -> Line:
@@ -241,9 +248,9 @@ class SlotView(View):
         )
 
 
-def _two(label: str, base: float | None, variant: float | None) -> Line:
+def _two(label: str, base: float | None, variant: float | None, more: str = "") -> Line:
     change = None if base is None or variant is None else variant - base
-    text = "" if change is None else f"  {units.time_text(change, sign=True)}"
+    text = "" if change is None else f"  {units.time_text(change, sign=True)}{more}"
     return figures.times(label, base, variant, (text, "dim"))
 
 

@@ -78,6 +78,7 @@ class SlotsView(View):
 
     def _columns(self) -> list[Column[tuple[int, SlotRow]]]:
         rows = self.comparison.intervals
+        width = figures.change_width((row.delta for row in rows), self.look)
         digits = max(len(str(len(rows))), 2)
         counts = max((units.cells(units.n_text(row.delta)) - 2 for row in rows), default=1)
         return [
@@ -89,7 +90,7 @@ class SlotsView(View):
                    from_width=100),
             Column("variant", 8, lambda row: (units.time_text(row[1].delta.variant), ""),
                    lambda row: row[1].delta.variant, from_width=100),
-            Column("change", figures.VALUE, lambda row: figures.change(row[1].delta, self.look),
+            Column("change", width, lambda row: figures.change(row[1].delta, self.look),
                    lambda row: row[1].delta.delta, right=False),
             Column("n", max(counts, 1), lambda row: (units.n_text(row[1].delta).removeprefix("n="), "")),
             Column("", 12, lambda row: figures.word(row[1].delta),

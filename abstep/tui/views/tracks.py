@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from abstep.errors import AbstepError
 from abstep.tui.nav import Window
 from abstep.tui.views.spans import Strand, anchor_of, start_of, strand
 
@@ -73,6 +74,14 @@ class _Read:
         self._slot = slot
 
     def __call__(self) -> Strand:
+        try:
+            return self._aligned()
+        except KeyError:
+            window = self._pair[self._side]
+            where = f"{window.side}, repeat {window.repeat}, step {window.step}, rank {self._rank}"
+            raise AbstepError(f"{where} was dropped before it was measured") from None
+
+    def _aligned(self) -> Strand:
         one = strand(self._detail, self._pair[self._side], self._rank, self._slot)
         if one.anchor is not None or self._slot is None:
             return one

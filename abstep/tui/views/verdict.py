@@ -10,7 +10,7 @@ from abstep.tui.views import figures
 from abstep.tui.views.base import Stage, View
 from abstep.tui.views.behind import behind
 from abstep.tui.widgets.document import DocLine, Document
-from abstep.tui.widgets.lines import BLANK, Line, line, wrap
+from abstep.tui.widgets.lines import BLANK, Line, clip, line, plain, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +35,9 @@ GROUPS = (
 """The account in five rows, and a sixth where something could not be assigned; SEMANTICS 7."""
 
 NUMBERS = 11
+SENTENCES = 3
+SHORT = 2  # lines a sentence may take, so that the account is in sight,
+ROOMY = 30  # on a screen with fewer lines than these
 
 
 class VerdictView(View):
@@ -60,9 +63,14 @@ class VerdictView(View):
 
     def body(self, width: int, height: int) -> list[Line]:
         """Return the page."""
-        self._page.fill(
-            [*self._top(width), *self._account(width), *self._cautions(width), *self._behind(width)]
+        most = SHORT if height < ROOMY else 99
+        sections = (
+            self._top(width, most),
+            self._account(width),
+            self._cautions(width),
+            self._in_full(width, most),
         )
+        self._page.fill([*(entry for section in sections for entry in section), *self._behind(width)])
         return self._page.draw(width, height, self.look)
 
     def act(self, action: str) -> bool:
@@ -78,7 +86,7 @@ class VerdictView(View):
         self.body(100, 100)
         return self._page.text()
 
-    def _top(self, width: int) -> Iterable[DocLine]:
+    def _top(self, width: int, most: int) -> Iterable[DocLine]:
         said = self.comparison.explanation
         for side in figures.both_sides(self.comparison, width):
             yield DocLine(side)
@@ -86,9 +94,14 @@ class VerdictView(View):
         yield DocLine(BLANK)
         for text in wrap(said.headline, width - 1, role="title"):
             yield DocLine(text)
-        for sentence in said.sentences[:3]:
-            for text in wrap(f"{self._bullet} {sentence}", width - 1, indent=2):
+        for sentence in said.sentences[:SENTENCES]:
+            lines = wrap(f"{self._bullet} {sentence}", width - 1, indent=2)
+            for text in lines[: most - 1]:
                 yield DocLine(text)
+            if len(lines) >= most:
+                last = plain(lines[most - 1])
+                more = len(lines) > most
+                yield DocLine(line(clip(last, width - 5) + f" {self.look.glyphs.more}" if more else last))
         if self.comparison.no_communication:
             yield DocLine(line("No communication was found in these traces."))
         yield DocLine(BLANK)
@@ -165,6 +178,18 @@ class VerdictView(View):
         for note in notes:
             for at, text in enumerate(wrap(f"! {note}", width - 1, indent=2)):
                 yield DocLine(text if at else (("!", "warning"), (text[0][0][1:], "")))
+
+    def _in_full(self, width: int, most: int) -> Iterable[DocLine]:
+        """Say again what was cut short above, and what came after it."""
+        told = self.comparison.explanation.sentences
+        cut = [s for s in told[:SENTENCES] if len(wrap(f"{self._bullet} {s}", width - 1, indent=2)) > most]
+        rest = [*cut, *told[SENTENCES:]]
+        if rest:
+            yield DocLine(BLANK)
+            yield DocLine(line(("  in full", "head")))
+        for sentence in rest:
+            for text in wrap(f"{self._bullet} {sentence}", width - 1, indent=2):
+                yield DocLine(text)
 
     def _behind(self, width: int) -> Iterable[DocLine]:
         return (DocLine(text) for text in behind(self.comparison, width, self.look))
