@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_levels_and_parents_agree(ranges: list[Range]) -> None:
             while nesting.parent[chain[-1]] >= 0:
                 chain.append(int(nesting.parent[chain[-1]]))
             assert len(chain) == depth + 1
-            for inner, outer in zip(chain, chain[1:], strict=False):
+            for inner, outer in pairwise(chain):
                 one, other = ranges[nesting.order[inner]], ranges[nesting.order[outer]]
                 assert other[0] == one[0]
                 assert other[1] <= one[1]
