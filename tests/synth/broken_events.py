@@ -71,7 +71,8 @@ for _word, _value in WRONG.items():
     if _word != "negative":
         add(f"ts_{_word}", "odd_events", "no time", _with(_kernel(ts=_value)), **_soft)
     add(f"dur_{_word}", "odd_events", "no duration", _with(_kernel(dur=_value)), **_soft)
-    add(f"pid_{_word}", "reads", "a host range of no importance", _with(_range(pid=_value)), **_soft)
+    _soft["either"] = True
+    add(f"pid_{_word}", "odd_events", "a host range of no importance", _with(_range(pid=_value)), **_soft)
     add(f"args_{_word}", "odd_events", "no arguments", _with(_kernel(args=_value)), **_soft)
     _args = {"device": 0, "stream": 99}
     add(
@@ -84,9 +85,9 @@ for _word, _value in WRONG.items():
 for _key in ("name", "cat", "ph", "tid"):
     for _word in ("null", "list", "object", "huge"):
         say = "an odd host range"
-        add(f"{_key}_{_word}", "odd_events", say, _with(_range(**{_key: WRONG[_word]})))
+        add(f"{_key}_{_word}", "odd_events", say, _with(_range(**{_key: WRONG[_word]})), either=True)
 for _key in ("name", "cat", "ph", "ts", "dur", "pid", "tid", "args"):
-    add(f"no_{_key}", "odd_events", "an event without it", _with(_without(_range(), _key)))
+    add(f"no_{_key}", "odd_events", "an event without it", _with(_without(_range(), _key)), either=True)
 for _word, _value in {
     "number": 3,
     "null": None,
@@ -121,7 +122,8 @@ add(
     "no such time",
     _with(_kernel(ts=msgspec.Raw(b"9300000000000000000.5"))),
 )
-add("time_before_epoch", "odd_events", "no such time", _with(_range(ts=msgspec.Raw(b"-99999999999999.5"))))
+_EARLY = msgspec.Raw(b"-99999999999999.5")
+add("time_before_epoch", "odd_events", "no such time", _with(_range(ts=_EARLY)), either=True)
 add("many_decimals", "reads", "rounded to the nanosecond", _with(_range(dur=msgspec.Raw(b"1." + b"3" * 400))))
 add("zero_length", "reads", "takes no time", _with(_kernel(dur=0), _kernel(dur=0)))
 add("integer_times", "reads", "integers are numbers too", _with(_range(dur=1)))
@@ -151,43 +153,28 @@ def _duplicate_launches(whole: Event) -> None:
     whole["traceEvents"] += [dict(call) for call in calls[:5]]
 
 
+def _drop(*starts: str) -> Callable[[Path], None]:
+    """Without the events whose name or category starts so."""
+
+    def act(whole: Event) -> None:
+        events = whole["traceEvents"]
+        whole["traceEvents"] = [
+            e for e in events if not f"{e.get('cat')}".startswith(starts) and not e["name"].startswith(starts)
+        ]
+
+    return _change(act)
+
+
 def _overlapping(whole: Event) -> None:
     whole["traceEvents"].append(_kernel(tid=7, dur=20.0, args={"device": 0, "stream": 7, "correlation": 4}))
 
 
-add("clock_step", "reads", "one window is an hour long", _change(_clock_step), figures=False)
-add("launched_twice", "odd_events", "two launch records of one activity", _change(_duplicate_launches))
+add("clock_step", "reads", "a window is an hour long", _change(_clock_step), figures=False, either=True)
+add("launched_twice", "odd_events", "two launches of one activity", _change(_duplicate_launches), either=True)
 add("two_at_once", "odd_events", "two spans of one stream overlap", _change(_overlapping), figures=False)
-add(
-    "no_steps",
-    "bad_file",
-    "lists the annotations there are",
-    _change(lambda w: _drop(w, "ProfilerStep")),
-    figures=False,
-)
-add(
-    "no_launches",
-    "bad_file",
-    "no activity belongs to a step",
-    _change(lambda w: _drop(w, "cuda")),
-    figures=False,
-)
-add(
-    "no_device",
-    "bad_file",
-    "steps without activities",
-    _change(lambda w: _drop_cat(w, "kernel")),
-    figures=False,
-)
-
-
-def _drop(whole: Event, start: str) -> None:
-    whole["traceEvents"] = [e for e in whole["traceEvents"] if not e["name"].startswith(start)]
-
-
-def _drop_cat(whole: Event, cat: str) -> None:
-    gone = {cat, "gpu_memcpy", "gpu_memset", "gpu_user_annotation"}
-    whole["traceEvents"] = [e for e in whole["traceEvents"] if e.get("cat") not in gone]
+add("no_steps", "bad_file", "lists the annotations", _drop("ProfilerStep"), figures=False)
+add("no_launches", "bad_file", "nothing belongs to a step", _drop("cuda"), figures=False)
+add("no_device", "reads", "no communication", _drop("kernel", "gpu_"), figures=False)
 
 
 # steps, ranks and the head --------------------------------------------------------------------------------
@@ -198,19 +185,22 @@ for _word, _mark in {
     "bare": "ProfilerStep#",
     "spaced": "ProfilerStep# 4 ",
 }.items():
-    add(
-        f"step_{_word}",
-        "odd_events",
-        "a mark without a step",
-        _with(_range(cat="user_annotation", name=_mark)),
-    )
+    _odd_mark = _with(_range(cat="user_annotation", name=_mark))
+    add(f"step_{_word}", "odd_events", "a mark of no step", _odd_mark, either=True)
 for _word, _value in (WRONG | {"text": "zero", "float": 0.5}).items():
     _soft = {"or_refused": _word in (*NOT_JSON, "negative", "huge", "exponent", "float")}
 
     def _set_rank(whole: Event, value: Any = _value) -> None:
         whole["distributedInfo"]["rank"] = value
 
-    add(f"rank_{_word}", "odd_events", "the rank is taken from the file's name", _change(_set_rank), **_soft)
+    add(
+        f"rank_{_word}",
+        "odd_events",
+        "the rank is taken from the file's name",
+        _change(_set_rank),
+        either=_word == "null",
+        **_soft,
+    )
 for _word in ("null", "list", "text", "huge", "object"):
 
     def _set_head(whole: Event, value: Any = WRONG[_word]) -> None:
@@ -219,7 +209,7 @@ for _word in ("null", "list", "text", "huge", "object"):
     def _set_base(whole: Event, value: Any = WRONG[_word]) -> None:
         whole["baseTimeNanoseconds"] = value
 
-    add(f"head_{_word}", "odd_events", "the head is not understood", _change(_set_head))
+    add(f"head_{_word}", "odd_events", "the head is not understood", _change(_set_head), either=True)
     add(f"base_time_{_word}", "odd_events", "relative times are enough", _change(_set_base), or_refused=True)
 add(
     "base_time_text_number",
