@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abstep.errors import AbstepError
-from abstep.lab.controls import CONTROLS, Controls
+from abstep.lab.controls import Controls
 from abstep.lab.options import OF_A_RUN, add_parser
-from abstep.lab.overlap_text import LEAVES_OUT as OVERLAP_LEAVES_OUT
 from abstep.lab.overlap_text import filled, timeline, told
-from abstep.lab.roofline import LEAVES_OUT as ROOFLINE_LEAVES_OUT
 from abstep.lab.roofline import Roofline
 from abstep.lab.roofline import told as roofline_told
 from abstep.lab.roofline_plot import plot
+from abstep.lab.table import CONTROLS, OVERLAP_LEAVES_OUT, ROOFLINE_LEAVES_OUT
 
 if TYPE_CHECKING:
     import argparse

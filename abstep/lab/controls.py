@@ -1,4 +1,4 @@
-"""The overlap lab's controls: one table for the command's options and the screen's rows, and the model they set."""
+"""The overlap lab's controls: their values, checked, and the model they set."""
 
 from __future__ import annotations
 
@@ -6,65 +6,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
 
 from abstep.errors import AbstepError
 from abstep.lab.backward import MIB, Backward, Rank
 from abstep.lab.roofline import figure
-
-
-class Control(NamedTuple):
-    """One control.
-
-    Attributes:
-        name: its field in `Controls`.
-        option: on the command line.
-        label: in a screen's row.
-        unit: of its value; "" for counts and factors.
-        low, high: its range.
-        steps: the values that keys go through.
-        meaning: in a line.
-
-    """
-
-    name: str
-    option: str
-    label: str
-    unit: str
-    low: float
-    high: float
-    steps: tuple[float, ...]
-    meaning: str
-
-
-CONTROLS: tuple[Control, ...] = (
-    Control("bucket_mb", "--bucket-mb", "bucket size", "MiB", 0.001, 100_000, (1, 2, 5, 10, 16, 20, 25, 40, 80),
-            "bytes at which a bucket closes, in MiB as DDP's bucket_cap_mb counts"),
-    Control("streams", "--streams", "communication streams", "", 1, 2, (1, 2),
-            "buckets take turns on them; what moves at once shares the link"),
-    Control("launch_us", "--launch-cost", "launch cost", "us", 0, 1e6, (0, 1, 2, 5, 10, 20, 50, 100, 200),
-            "between a collective's turn on its stream and its start, each time"),
-    Control("latency_us", "--latency", "latency", "us", 0, 1e6, (0, 5, 10, 20, 50, 100, 200),
-            "of transport, before the first byte moves"),
-    Control("bandwidth", "--bandwidth", "bus bandwidth", "GB/s", 0.001, 1e6, (5, 10, 20, 40, 75, 100, 150, 300),
-            "of an all_reduce, decimal: transport = latency + 2(n-1)/n x bytes / bandwidth"),
-    Control("ranks", "--ranks", "ranks", "", 1, 64, (1, 2, 4, 8, 16), "data-parallel ranks"),
-    Control("late_us", "--late", "last rank late by", "us", 0, 1e6, (0, 50, 100, 200, 400, 800, 1600),
-            "the last rank computes this much longer before its backward"),
-    Control("compute_slowdown", "--compute-slowdown", "compute slowed by", "x", 1, 100,
-            (1, 1.05, 1.1, 1.2, 1.4, 1.9), "while a collective is on its device"),
-    Control("transport_slowdown", "--transport-slowdown", "transport slowed by", "x", 1, 100,
-            (1, 1.1, 1.2, 1.5, 2, 2.3), "while any rank still computes its backward"),
-    Control("groups", "--groups", "gradient groups", "", 1, 1024, (1, 2, 4, 8, 16, 40, 80, 160),
-            "of equal size, ready at equal distances, the last at the backward's end"),
-    Control("gradients_mb", "--gradients", "gradients", "MiB", 0.001, 1e6, (20, 40, 80, 160, 320, 640),
-            "of all groups together"),
-    Control("backward_us", "--backward", "backward", "us", 0, 1e9, (1200, 2400, 4800, 9600),
-            "compute of the backward, with nothing beside it"),
-    Control("rest_us", "--rest", "forward and optimizer", "us", 0, 1e9, (0, 600, 1200, 2400, 4800),
-            "compute that no reduction may run beside"),
-)  # fmt: skip
-BY_NAME = {control.name: control for control in CONTROLS}
+from abstep.lab.table import BY_NAME, CONTROLS
 
 
 @dataclass(frozen=True)
@@ -78,19 +24,19 @@ class Controls:
 
     """
 
-    bucket_mb: float = 20.0
-    streams: int = 1
-    launch_us: float = 5.0
-    latency_us: float = 20.0
-    bandwidth: float = 75.0
-    ranks: int = 4
-    late_us: float = 0.0
-    compute_slowdown: float = 1.0
-    transport_slowdown: float = 1.0
-    groups: int = 40
-    gradients_mb: float = 80.0
-    backward_us: float = 4800.0
-    rest_us: float = 0.0
+    bucket_mb: float = BY_NAME["bucket_mb"].reset
+    streams: int = int(BY_NAME["streams"].reset)
+    launch_us: float = BY_NAME["launch_us"].reset
+    latency_us: float = BY_NAME["latency_us"].reset
+    bandwidth: float = BY_NAME["bandwidth"].reset
+    ranks: int = int(BY_NAME["ranks"].reset)
+    late_us: float = BY_NAME["late_us"].reset
+    compute_slowdown: float = BY_NAME["compute_slowdown"].reset
+    transport_slowdown: float = BY_NAME["transport_slowdown"].reset
+    groups: int = int(BY_NAME["groups"].reset)
+    gradients_mb: float = BY_NAME["gradients_mb"].reset
+    backward_us: float = BY_NAME["backward_us"].reset
+    rest_us: float = BY_NAME["rest_us"].reset
     late_launch: bool = False
     ready_us: tuple[float, ...] = ()
     sizes_mb: tuple[float, ...] = ()

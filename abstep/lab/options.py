@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from abstep.lab.controls import CONTROLS, Controls
-from abstep.lab.overlap_text import LEAVES_OUT as OVERLAP_LEAVES_OUT
-from abstep.lab.roofline import LEAVES_OUT as ROOFLINE_LEAVES_OUT
+from abstep.lab.table import CONTROLS, OVERLAP_LEAVES_OUT, ROOFLINE_LEAVES_OUT, WHOLE
 
 OF_A_RUN = (
     "bucket_mb",
@@ -19,7 +17,6 @@ OF_A_RUN = (
     "transport_slowdown",
 )
 """Controls that `--from RUN` takes too: what would change, and what a run may not tell."""
-WHOLE = frozenset({"ranks", "groups", "streams"})
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -58,14 +55,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _overlap_options(overlap: argparse.ArgumentParser) -> None:
     for control in CONTROLS:
-        default = getattr(Controls, control.name)
         unit = control.unit or "N"
         overlap.add_argument(
             control.option,
             dest=control.name,
             type=_whole if control.name in WHOLE else _number,
             metavar="FACTOR" if unit == "x" else unit,
-            help=f"{control.label}: {control.meaning} ({default:g})".replace("%", "%%"),
+            help=f"{control.label}: {control.meaning} ({control.reset:g})".replace("%", "%%"),
         )
     overlap.add_argument(
         "--launch", choices=("early", "late"), help="as buckets fill, or when the backward has ended (early)"

@@ -30,12 +30,6 @@ CONSTRAINT_WORDS = {
     "launch cost": "launch cost: what every collective costs before its first byte moves",
     "tail": "tail: what is launched when the backward has ended has nothing left to hide behind",
 }
-LEAVES_OUT = (
-    "One backward of replicated data parallel: no sharding, no pipeline, no other collective.",
-    "One link, the same for every rank and all the time; the host is late only by the launch cost.",
-    "Slowdowns are constant factors; real ones depend on kernels, channels and memory traffic.",
-    "Nothing varies: no noise, no warm-up, no outliers.",
-)
 COMPUTE, HIDDEN, EXPOSED, WAITS, NOTHING = "c", "h", "e", "w", " "
 """What a cell of a timeline shows: compute; transport beside compute; transport exposed; waiting for a rank."""
 UNICODE = {COMPUTE: "█", HIDDEN: "▒", EXPOSED: "▓", WAITS: "░", NOTHING: " "}

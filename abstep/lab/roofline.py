@@ -23,15 +23,6 @@ WORK_GFLOP = 100.0
 
 Bound: TypeAlias = Literal["memory", "compute"]
 
-LEAVES_OUT = (
-    "B is a synthetic device-memory bandwidth, not a network's.",
-    "It contains no collective.",
-    (
-        "It cannot show overlapping kernels, rank readiness, transport, or the slowdown of communication beside "
-        "compute: `abstep lab overlap` is for those."
-    ),
-)
-
 
 @dataclass(frozen=True)
 class Roofline:

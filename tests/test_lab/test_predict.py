@@ -102,6 +102,15 @@ def test_a_recorded_pair_is_predicted(shared: Path, measured: Callable[[Path], M
     assert prediction.delta("step") / 1e6 == pytest.approx(-95, abs=10)
 
 
+def test_a_sample_pair_is_predicted(samples: Path, measured: Callable[[Path], MeasuredRun]):
+    """Two gloo ranks, one bucket of 100 MiB into nine of 4: the base alone tells the variant's step."""
+    base, variant = (measured(samples / "bucket_tail_shrinks" / side) for side in ("base", "variant"))
+    prediction = predict(base, Change(bucket_mb=4))
+    beside = against(prediction, base, variant)
+    assert beside.error_pct is not None
+    assert beside.error_pct < 20
+
+
 def test_sharded_runs_are_refused_with_a_reason(shared: Path, measured: Callable[[Path], MeasuredRun]):
     with pytest.raises(AbstepError, match="gathers parameters") as caught:
         predict(measured(shared / "cases" / "fsdp_prefetch" / "base"), Change(bucket_mb=16))

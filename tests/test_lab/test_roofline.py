@@ -12,7 +12,6 @@ from abstep.errors import AbstepError
 from abstep.lab.roofline import (
     BANDWIDTHS,
     INTENSITIES,
-    LEAVES_OUT,
     ROOF_GFLOPS,
     Roofline,
     attainable_gflops,
@@ -20,6 +19,7 @@ from abstep.lab.roofline import (
     told,
 )
 from abstep.lab.roofline_plot import plot
+from abstep.lab.table import ROOFLINE_LEAVES_OUT
 
 controls = st.builds(Roofline, st.floats(*INTENSITIES), st.floats(*BANDWIDTHS))
 
@@ -100,7 +100,7 @@ def test_a_prediction_is_judged():
 
 
 def test_it_says_what_it_leaves_out():
-    said = " ".join(LEAVES_OUT)
+    said = " ".join(ROOFLINE_LEAVES_OUT)
     for words in ("device-memory bandwidth", "not a network's", "no collective", "overlapping kernels",
                   "rank readiness", "transport", "slowdown of communication beside compute"):  # fmt: skip
         assert words in said

@@ -156,6 +156,11 @@ def test_wrong_values_are_said_and_change_nothing():
     session.view.cursor = [s.name for s in session.view.settings].index("ranks")
     typed("2.5")
     assert "not a whole number" in screen(session)
+    session.view.cursor = 0
+    typed("2.5")
+    assert session.view.controls == Controls(bucket_mb=2.5)
+    session.do("reset")
+    session.view.cursor = [s.name for s in session.view.settings].index("ranks")
     typed("nan")
     assert session.view.controls == Controls()
     typed("8")

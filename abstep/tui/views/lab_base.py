@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from abstep import units
 from abstep.errors import AbstepError
+from abstep.lab.table import WHOLE
 from abstep.tui.widgets.lines import BLANK, Line, fit, line, painted, plain, wrap
 
 if TYPE_CHECKING:
@@ -154,10 +155,10 @@ class LabView:
 
     def changed(self, setting: Setting, value: Any) -> Any:
         """Return the controls with one value changed."""
-        kind = type(getattr(self.controls, setting.name))
-        if kind is int and not float(value).is_integer():
+        whole = setting.name in WHOLE
+        if whole and not float(value).is_integer():
             raise AbstepError(f"{setting.label}: {value:g} is not a whole number", "type 1, 2, ...")
-        return replace(self.controls, **{setting.name: kind(value)})
+        return replace(self.controls, **{setting.name: int(value) if whole else float(value)})
 
     def _set(self, setting: Setting, value: Any) -> str:
         try:
