@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -149,8 +150,10 @@ class Screens(App[int], inherit_bindings=False):
             self.session.open(comparison)
         except AbstepError as error:
             self._fail(error)
-        else:
-            self._canvas.draw()
+            return
+        self._canvas.draw()
+        if terminal.Terminal.current is not None:
+            gc.freeze()  # what was read stays; going through it again and again would make a key wait
 
     def _fail(self, error: Exception | None) -> None:
         if isinstance(error, Cancelled):
