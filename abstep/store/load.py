@@ -65,11 +65,9 @@ def load_run(
     held = files if spans else files.clear()
     frames = {table: _of_files(connection, table, held) for table in _ORDER}
     paths = query(connection, "SELECT path, parent, name FROM paths ORDER BY path")
-    paths = paths.filter(pl.col("path").is_in(_with_ancestors(paths, _used(frames, ("path", "range_path")))))
+    paths = _with_ids(paths, "path", _with_ancestors(paths, _used(frames, ("path", "range_path"))))
     used = np.union1d(_used(frames, ("name", "shape")), paths["name"].to_numpy())
-    names = query(connection, "SELECT name, text FROM names ORDER BY name").filter(
-        pl.col("name").is_in(pl.Series(used, dtype=pl.Int32))
-    )
+    names = _with_ids(query(connection, "SELECT name, text FROM names ORDER BY name"), "name", used)
     repeats = connection.execute(
         "SELECT path, settings, recorded FROM run_repeats WHERE run = ? ORDER BY repeat", [run]
     ).fetchall()
@@ -133,7 +131,11 @@ def _used(frames: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> NDArray[
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
 
 
-def _with_ancestors(paths: pl.DataFrame, used: NDArray[np.int32]) -> pl.Series:
+def _with_ids(rows: pl.DataFrame, column: str, ids: NDArray[Any]) -> pl.DataFrame:
+    return rows.filter(pl.Series(np.isin(rows[column].to_numpy(), ids)))
+
+
+def _with_ancestors(paths: pl.DataFrame, used: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the paths and all that enclose them."""
     parent = np.full(int(paths["path"].max() or 0) + 1, -1, np.int32)  # type: ignore[arg-type]
     parent[paths["path"].to_numpy()] = paths["parent"].to_numpy()
@@ -144,4 +146,4 @@ def _with_ancestors(paths: pl.DataFrame, used: NDArray[np.int32]) -> pl.Series:
         at = np.unique(parent[at])
         at = at[at >= 0]
         at = at[~wanted[at]]
-    return pl.Series(np.flatnonzero(wanted), dtype=pl.Int32)
+    return np.flatnonzero(wanted)

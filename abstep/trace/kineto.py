@@ -42,6 +42,7 @@ def read_kineto(path: Path, on_bytes: Callable[[int], None] | None = None) -> Fi
 
 
 def _tables(path: Path, text: TraceText, gathered: Gather, notes: list[str]) -> FileTables:
+    gathered.events -= gathered.odd
     gathered.odd += text.odd
     gathered.odd_example = text.odd_example if gathered.odd_example is None else gathered.odd_example
     if not (gathered.device.height or gathered.ops.height):
