@@ -168,10 +168,10 @@ def _figures(
         every = tuple(columns_of.get(r, nothing) / run.ranks for r, run in enumerate(runs))
         mean = np.concatenate(every, axis=-1).mean(axis=-1) if used else np.empty(0)
         own = kind in SLOTS
-        rows = mean >= floor if own else np.ones(len(mean), dtype=np.bool_)
+        rows = np.abs(mean) >= floor if own else np.ones(len(mean), dtype=np.bool_)
         margin = np.full_like(mean, options.delta_step * step)
         if own:
-            margin = np.maximum(MARGIN_SHARE * step, options.delta_interval * mean)
+            margin = np.maximum(MARGIN_SHARE * step, options.delta_interval * np.abs(mean))
         names = tuple(name for name, taken in zip(sample.names, rows.tolist(), strict=True) if taken)
         if names:
             found.append(_Figures(kind, names, tuple(x[rows] for x in every), margin[rows]))

@@ -10,6 +10,7 @@ from abstep.compare.statistics.additive import exact_means
 from abstep.compare.statistics.drift import find_drift
 from abstep.compare.statistics.figures import Setting, category_deltas, slot_deltas, step_delta
 from abstep.compare.statistics.pairing import Pairs, find_pairs
+from abstep.compare.statistics.repeats import REPEAT_WINDOWS, REPEATS_NEEDED
 from abstep.compare.statistics.sample import Sample, check_run_metrics, with_residual
 from abstep.compare.statistics.types import (
     ONE_RUN_SENTENCE,
@@ -31,6 +32,7 @@ from abstep.compare.statistics.windows_used import (
     choose_windows,
     keep_only,
 )
+from abstep.units import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,6 +85,7 @@ def compare_runs(
         base_step=None if step.exact.base is None else float(step.means(0)[0]),
     )
     categories = with_residual(runs)
+    described = _described_steps(runs, used)
     intervals = slot_deltas(Sample.gather(compared, kept, lambda run: run.intervals), setting)
     contention = slot_deltas(Sample.gather(compared, kept, lambda run: run.contention), setting)
     return StatisticsResult(
@@ -92,7 +95,7 @@ def compare_runs(
         contention=contention.deltas,
         kept=_tuples(used.kept),
         dropped=used.dropped,
-        warnings=_warnings(runs, used, setting),
+        warnings=_warnings(runs, used, setting, described),
         unit=used.unit,
         compared=used.compared,
         warmup=used.warmup,
@@ -102,7 +105,7 @@ def compare_runs(
         intervals_not_called=intervals.not_called,
         contention_below_floor=contention.below_floor,
         contention_not_called=contention.not_called,
-        described=_described_steps(runs, used),
+        described=described,
         step_p50=_p50(compared, kept),
     )
 
@@ -149,12 +152,30 @@ def _tail(compared: Runs, typical: Sample, used: WindowsUsed) -> Tail:
     )
 
 
-def _warnings(runs: Runs, used: WindowsUsed, setting: Setting) -> tuple[StatisticsWarning, ...]:
+def _left_out(used: WindowsUsed, side: int, r: int, mean: float | None) -> StatisticsWarning:
+    """Return the line that describes a repeat which is not compared (STATISTICS 2.6)."""
+    n = len(used.kept[side][r])
+    text = f"{SIDE_NAMES[side]} repeat {r} is only described: {n} windows" + (
+        "" if mean is None else f", mean step {time_text(mean)}"
+    )
+    if used.unit == "repeats":
+        return StatisticsWarning("too_few_windows", f"{text}; {REPEAT_WINDOWS} make a repeat count", side, r)
+    return StatisticsWarning(
+        "single_repeat", f"{text}; {REPEATS_NEEDED} repeats in all make repeats the unit", side, r
+    )
+
+
+def _warnings(
+    runs: Runs, used: WindowsUsed, setting: Setting, described: Sides[tuple[float | None, ...]]
+) -> tuple[StatisticsWarning, ...]:
     warnings = list(used.warnings)
     if not setting.tested:
         warnings.append(StatisticsWarning("too_few_windows", too_few_note(setting.n)))
     if used.unit == "windows":
         warnings.append(StatisticsWarning("single_repeat", ONE_RUN_SENTENCE))
+    for side, repeats in enumerate(runs):
+        left_out = sorted(set(range(len(repeats))) - set(used.compared[side]))
+        warnings += [_left_out(used, side, r, described[side][r]) for r in left_out]
     for side, repeats in enumerate(runs):
         for r, run in enumerate(repeats):
             drift = find_drift(run.step[used.kept[side][r]] / run.ranks)

@@ -117,7 +117,7 @@ def slot_deltas(sample: Sample, setting: Setting) -> Slots:
     if not setting.tested:
         return Slots(_described(sample, setting, "slot", "too_few"), None, None)
     floor = max(setting.options.floor, FLOOR_SHARE * (setting.base_step or 0.0))
-    counts = np.maximum(sample.means(0), sample.means(1)) >= floor
+    counts = np.maximum(np.abs(sample.means(0)), np.abs(sample.means(1))) >= floor
     family, below = sample.select(counts), sample.select(~counts)
     deltas = _described(below, setting, "slot", "below_floor")
     if family.names:
