@@ -68,6 +68,7 @@ class Screens(App[int], inherit_bindings=False):
     def on_mount(self) -> None:
         """Show the comparison, or start to read it."""
         self._canvas.focus()
+        self.app_resume_signal.subscribe(self, lambda _: self.renew())
         if callable(self._source):
             self._background.load(self._source)
         else:

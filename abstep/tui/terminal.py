@@ -85,6 +85,11 @@ class Terminal(LinuxDriver):
         cls.current.write(codes)
         return True
 
+    def start_application_mode(self) -> None:
+        """Take the terminal: at the start, and again after a stop."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # of textual
+        self.given_back = False
+
     def stop_application_mode(self) -> None:
         """Give the terminal back, as textual does when it ends by itself."""
         super().stop_application_mode()

@@ -207,3 +207,21 @@ def test_every_look_starts(opened, look):
     text = "\n".join(screen.terminal.lines())
     assert text.isascii() is (look == "ascii")
     assert (screen.terminal.colours == 0) is (look == "mono")
+
+
+def test_a_stop_gives_the_terminal_back_and_going_on_draws_again(opened):
+    screen = opened("pair", "intervals", width=80, height=24)
+    screen.until("what waits for what")
+    screen.press("j")
+    before = screen.terminal.lines()
+    screen.kill(signal.SIGTSTP)
+    screen.read(quiet=0.5)
+    assert screen.terminal.modes[1049] is False
+    screen.terminal.feed("\x1b[2J")
+    screen.kill(signal.SIGCONT)
+    screen.until("what waits for what")
+    assert screen.terminal.modes[1049] is True
+    assert screen.terminal.lines() == before
+    screen.press("q")
+    assert screen.ended() == 0
+    given_back(screen)

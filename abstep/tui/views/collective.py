@@ -8,7 +8,7 @@ from abstep import units
 from abstep.tui.nav import Place, Window
 from abstep.tui.views.base import Stage, View
 from abstep.tui.views.late import clock_spread, reason_of
-from abstep.tui.views.slot import slot_beside
+from abstep.tui.views.slots import slot_beside
 from abstep.tui.widgets.gantt import Part, gantt, legend
 from abstep.tui.widgets.lines import Line, line
 from abstep.tui.widgets.table import Column, Table
@@ -16,6 +16,9 @@ from abstep.tui.widgets.table import Column, Table
 if TYPE_CHECKING:
     from abstep.compare.comparison import Detail, SlotRow
     from abstep.compare.statistics import Delta
+
+
+CLOSEST = 1000.0  # ns; arrivals nearer than that are together, however well the clocks agree
 
 
 class Member(NamedTuple):
@@ -221,7 +224,7 @@ class CollectiveView(View):
         if last is None:
             return line(("  the rank that arrived last is not among these", "dim"))
         spread = clock_spread(self.comparison, one.window.side)
-        if spread is None or one.lead <= 3 * spread:
+        if spread is None or one.lead <= max(3 * spread, CLOSEST):
             apart = f"the last two are {units.time_text(one.lead)} apart"
             return line("  no rank was clearly last: ", (apart, "dim"))
         reason = reason_of(self.comparison, one.window.side, self.row, last.rank)

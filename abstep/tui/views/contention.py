@@ -92,8 +92,8 @@ class ContentionView(View):
 
     def _about(self, row: ContentionRow) -> str:
         overlap = units.pair_text(row.base_overlap, row.variant_overlap, ascii=self.look.ascii)
-        said = f"{row.compute}: overlaps {row.collective} for {overlap} a window"
-        return f"{said}; {row.note}" if row.note else said
+        said = f"overlaps {row.collective} for {overlap} a window"
+        return f"{said}; {row.note}" if row.note else f"{said}: {row.compute}"
 
     def _columns(self) -> list[Column[tuple[int, ContentionRow]]]:
         rows = self.comparison.contention

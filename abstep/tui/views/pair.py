@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SIDES = ("base", "variant")
 _MOST = 5000  # spans listed
+_RANKS = 4  # ranks read for it: each is a file of its own
 
 
 class SpanRow(NamedTuple):
@@ -129,14 +130,17 @@ class PairView(View):
             return lines
         key = ("pair", self.place.row)
         ranks = sorted(set(self.comparison.base.ranks) & set(self.comparison.variant.ranks))
-        found = self.stage.fetch(key, lambda: spans(detail, self.row, ranks))
+        found = self.stage.fetch(key, lambda: spans(detail, self.row, ranks[:_RANKS]))
         if found is None:
             return [*lines, *self.waiting(key, width)]
         if found is not self._found:
             self._found = found
             self._table = Table(_columns(), found, words=lambda row: f"{row.side} {row.rank} {row.name}")
         assert self._table is not None
-        said = self._table.count_text() or f"{len(found)} spans in the matched windows"
+        listed = f"{len(found)} spans in the matched windows"
+        if len(ranks) > _RANKS:
+            listed += f", of ranks {ranks[0]} to {ranks[_RANKS - 1]}"
+        said = self._table.count_text() or listed
         lines += [BLANK, line((f" {said}", "dim"))]
         return [*lines, *self._table.draw(width, max(height - len(lines), 3), self.look)][:height]
 

@@ -123,3 +123,11 @@ def _summary(rows: Sequence[SlotRow]) -> str:
     said = [f"{counts[name]} {units.word(name)}" for name in _WORDS if counts[name]]
     slots = "1 slot" if len(rows) == 1 else f"{len(rows)} slots"
     return f"{slots}: {', '.join(said)}" if said else slots
+
+
+def slot_beside(view: View, by: int) -> Place | None:
+    """Return the same kind of place for the slot before or after, in the order the list of slots shows."""
+    listed = view.stage.view(Place("intervals"))
+    assert isinstance(listed, SlotsView)
+    row = listed.neighbour(view.place.row or 0, by)
+    return None if row is None else view.place.beside(row)

@@ -9,7 +9,7 @@ import numpy as np
 from abstep import units
 from abstep.tui.nav import Place
 from abstep.tui.views.base import Stage, View
-from abstep.tui.views.slot import slot_beside
+from abstep.tui.views.slots import slot_beside
 from abstep.tui.views.tracks import SIDES, Pair, Tracks, framed, limits, zero
 from abstep.tui.widgets.gantt import axis
 from abstep.tui.widgets.lanes import Marked, brackets, copies, drawn
