@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from abstep import __version__
 from abstep.errors import AbstepError
@@ -24,9 +24,17 @@ if TYPE_CHECKING:
 DONE, CONDITION_HOLDS, WRONG_INPUT, NO_VERDICT = 0, 1, 2, 3
 
 
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that says what is wrong with a call in one line, with the remedy."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        self.exit(WRONG_INPUT, f"abstep: {_printable(message)}; see `{self.prog} --help`\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of every command."""
-    top = argparse.ArgumentParser(
+    top: argparse.ArgumentParser = OneLineParser(
         prog="abstep",
         description="Compare the training steps of a baseline and a variant: which exposed communication interval "
         "disappeared, what contention grew, and does the step time follow?",
@@ -312,7 +320,7 @@ def _forget(options: argparse.Namespace, _: Sequence[str]) -> int:
 
 
 def _lab(options: argparse.Namespace, _: Sequence[str]) -> int:
-    from abstep.lab.command import run as lab  # noqa: PLC0415
+    from abstep.lab_command import run as lab  # noqa: PLC0415
 
     return lab(options)
 

@@ -10,6 +10,7 @@ class AbstepError(Exception):
         message: what is wrong, naming the file or option it is about.
         remedy: what the user can do about it.
         exit_code: the process's exit status (RESULT.md, Commands); 2 unless said.
+
     """
 
     def __init__(self, message: str, remedy: str = "", exit_code: int = 2) -> None:

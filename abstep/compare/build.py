@@ -16,7 +16,7 @@ from abstep.compare.describe import described_side, path_row, rank_rows, validit
 from abstep.compare.detail import PairDetail
 from abstep.compare.explain import explanation
 from abstep.compare.sides import compared_ranks, run_metrics, side, weights
-from abstep.compare.slots import slot_label, slot_splits, slot_table, slot_windows, with_slots
+from abstep.compare.slots import slot_label, slot_presence, slot_splits, slot_table, slot_windows, with_slots
 from abstep.compare.statistics import (
     ONE_RUN_SENTENCE,
     StatisticsOptions,
@@ -167,6 +167,7 @@ def slot_rows(
         slot_splits(own, measured.instances, weights)
         for own, (measured, weights) in zip(parts, pair, strict=True)
     ]
+    presences = [slot_presence(own, weights) for own, (_, weights) in zip(parts, pair, strict=True)]
     table = slot_table(parts)
     several = table["group"].n_unique() > 1
     for row in table.iter_rows(named=True):
@@ -191,6 +192,8 @@ def slot_rows(
                 variant_peer_wait=splits[1].get(row["slot"], ABSENT)[0],
                 base_transport=splits[0].get(row["slot"], ABSENT)[1],
                 variant_transport=splits[1].get(row["slot"], ABSENT)[1],
+                base_presence=presences[0].get(row["slot"], 0.0),
+                variant_presence=presences[1].get(row["slot"], 0.0),
                 split_uncertain=max(
                     (split[2] for side in splits if (split := side.get(row["slot"], ABSENT))[2] is not None),
                     default=None,

@@ -171,6 +171,8 @@ class SlotRow:
     base_independent: float | None = None  # compute that could have hidden it (SEMANTICS 4)
     variant_independent: float | None = None
     split_uncertain: float | None = None  # of the mean split, the larger side's (SEMANTICS 4)
+    base_presence: float | None = None  # share of typical windows with any of it on any rank
+    variant_presence: float | None = None
 
 
 @dataclass(frozen=True)

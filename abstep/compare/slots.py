@@ -92,6 +92,13 @@ def slot_splits(
     return {slot: (peer, transport, uncertain) for slot, peer, transport, uncertain in split.iter_rows()}
 
 
+def slot_presence(parts: pl.DataFrame, weights: Weights) -> dict[str, float]:
+    """Return slot -> share of typical windows in which any rank has any of it."""
+    held = parts.filter(pl.col("exposed_ns") > 0).select("slot", *CELL).unique()
+    counts = held.join(weights.cells, on=CELL, how="semi").group_by("slot").len()
+    return {slot: count / weights.cells.height for slot, count in counts.iter_rows()}
+
+
 def slot_label(collective: str, phase: str, consumer: str | None, group: str | None = None) -> str:
     """Return a slot's name in words: what runs, and what waits for it.
 

@@ -74,7 +74,7 @@ def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
     is_last = pl.col("start_ns_common") == last
     late = pl.col("rank").filter(is_last).min().over(own)
     late_spread = pl.col("spread_ns").filter(is_last).max().over(own)
-    wait = (last - pl.col("start_ns_common")).round().cast(pl.Int64)
+    wait = last - pl.col("start_ns_common")
     across = on_common.with_columns(
         pl.when(split).then(pl.min_horizontal(duration, wait)).alias("peer_wait_ns"),
         pl.when(split).then(pl.col("start_ns") + wait).alias("last_arrival"),

@@ -125,7 +125,7 @@ def _slot_table(comparison: Comparison, found: Sequence[SlotRow]) -> list[str]:
     lines = []
     for row in found:
         delta = rows.shown(comparison, row.delta)
-        seen = f"{share_text(delta.presence_base)} → {share_text(delta.presence_variant)}"
+        seen = f"{share_text(row.base_presence)} → {share_text(row.variant_presence)}"
         lines.append((
             verdict(delta), plain(row.label, width=NAME), row.kind, pair_text(delta.base, delta.variant),
             value_text(delta), n_text(delta).removeprefix("n="), probability(delta.q_value), seen, plain(delta.note),

@@ -183,7 +183,8 @@ def _slot(row: SlotRow, *, judged: bool) -> _Object:
     return {
         **_texts(row, "id", "label", "phase", "group", "collective", "kind", "consumer", "inferred"),
         **_delta(row.delta, judged=judged),
-        **_numbers(row.delta, "presence_base", "presence_variant"),
+        "presence_base": row.base_presence,
+        "presence_variant": row.variant_presence,
         **_times(row, "base_peer_wait", "variant_peer_wait", "base_transport", "variant_transport"),
         "matched": row.matched,
     }

@@ -35,19 +35,22 @@ class CommonClock:
     rows: pl.DataFrame
 
     def on_common(self, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        """Return `frame` (repeat, rank) with the named times moved onto the common clock, as Float64 ns.
+        """Return `frame` (repeat, rank) with the named times moved onto the common clock, Int64 ns.
 
-        New columns are named `<column>_common`; null where the rank's offset is unknown.
+        New columns are named `<column>_common`; null where the rank's offset is unknown. Only the shift is
+        rounded: absolute times do not fit a float to the nanosecond.
         """
         moved = frame.join(self.rows, on=["repeat", "rank"], how="left", maintain_order="left")
         return moved.with_columns(
-            (
-                pl.col(column)
-                - pl.col("offset_ns")
-                - (pl.col(column) - pl.col("middle_ns")) * pl.col("drift_ppm").fill_null(0.0) / 1e6
-            ).alias(f"{column}_common")
+            (pl.col(column) - _shift(column).round().cast(pl.Int64)).alias(f"{column}_common")
             for column in columns
         ).drop("offset_ns", "drift_ppm", "middle_ns", "instances", "method", "spread_ns")
+
+
+def _shift(column: str) -> pl.Expr:
+    """By how much a time on a rank's clock is ahead of the common one, Float64 ns."""
+    since = (pl.col(column) - pl.col("middle_ns")).cast(pl.Float64)
+    return pl.col("offset_ns") + since * pl.col("drift_ppm").fill_null(0.0) / 1e6
 
 
 SCHEMA = {
@@ -56,7 +59,7 @@ SCHEMA = {
     "offset_ns": pl.Float64,
     "drift_ppm": pl.Float64,
     "spread_ns": pl.Float64,
-    "middle_ns": pl.Float64,
+    "middle_ns": pl.Int64,
     "instances": pl.Int32,
     "method": pl.String,
 }
@@ -111,44 +114,51 @@ def _repeat_clock(repeat: int, group: pl.DataFrame, ends: pl.DataFrame | None) -
     return rows
 
 
-def _matrix(ends: pl.DataFrame | None, ranks: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
+def _matrix(ends: pl.DataFrame | None, ranks: NDArray[np.int32]) -> tuple[NDArray[np.float64], int]:
     """Ends as (instances, ranks) relative to their middle, NaN where a rank has none."""
     if ends is None or ends.is_empty():
-        return np.zeros((0, len(ranks))), 0.0
-    middle = int(ends["end_ns"].median() or 0)  # type: ignore[arg-type]
+        return np.zeros((0, len(ranks))), 0
+    middle = int(ends["end_ns"].sort()[ends.height // 2])
     instance = np.unique(ends["instance"].to_numpy(), return_inverse=True)[1]
     column = np.searchsorted(ranks, ends["rank"].to_numpy())
     matrix = np.full((int(instance.max()) + 1, len(ranks)), np.nan)
     matrix[instance, column] = (ends["end_ns"] - middle).to_numpy()
-    return matrix[np.sum(~np.isnan(matrix), axis=1) > 1], float(middle)
+    return matrix[np.sum(~np.isnan(matrix), axis=1) > 1], middle
 
 
 def _alternating_medians(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """Solve end[i, r] = c[i] + o[r]; a rank that no chain of groups joins to the lowest stays NaN."""
     ranks = matrix.shape[1]
-    offset = np.zeros(ranks)
     if not len(matrix):
         return np.where(np.arange(ranks) == 0, 0.0, np.nan)
-    for _ in range(ROUNDS):
-        instance = np.nanmedian(matrix - offset, axis=1)
-        measured = ~np.all(np.isnan(matrix), axis=0)
-        offset[measured] = np.nanmedian((matrix - instance[:, None])[:, measured], axis=0)
-        offset -= offset[0]
-    offset[~_joined(matrix)] = np.nan
+    offset = _chained(matrix)
+    reached = ~np.isnan(offset)
+    joined = matrix[:, reached]
+    joined = joined[np.sum(~np.isnan(joined), axis=1) > 1]
+    found = offset[reached]
+    for _ in range(ROUNDS if len(joined) else 0):
+        instance = np.nanmedian(joined - found, axis=1)
+        found = np.nanmedian(joined - instance[:, None], axis=0)
+        found -= found[0]
+    offset[reached] = found
     return offset
 
 
-def _joined(matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which ranks a chain of overlapping groups joins to the lowest one."""
+def _chained(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """First guess: go from the lowest rank through groups that overlap; medians then start near their answer."""
     there = ~np.isnan(matrix)
-    reached = np.zeros(matrix.shape[1], dtype=bool)
-    reached[0] = True
+    offset = np.full(matrix.shape[1], np.nan)
+    offset[0] = 0.0
     while True:
-        touched = there[np.any(there & reached, axis=1)]
-        grown = reached | np.any(touched, axis=0)
-        if np.array_equal(grown, reached):
-            return reached
-        reached = grown
+        known = ~np.isnan(offset)
+        touched = np.any(there & known, axis=1)
+        fresh = np.flatnonzero(np.any(there[touched], axis=0) & ~known)
+        if len(fresh) == 0:
+            return offset
+        instance = np.nanmedian((matrix - offset)[touched][:, known], axis=1)
+        for rank in fresh:
+            apart = matrix[touched, rank] - instance
+            offset[rank] = np.nanmedian(apart)
 
 
 def _residuals(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.float64]:

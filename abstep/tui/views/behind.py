@@ -40,28 +40,26 @@ def behind(comparison: Comparison, width: int, look: Look) -> Iterable[Line]:
             yield from lines
 
 
-def _categories(comparison: Comparison, _width: int, look: Look) -> Iterable[Line]:
-    yield figures.titles("time of a window, mean", "change")
-    for row in comparison.decomposition:
-        text, role = figures.change(row.delta, look)
-        role = "" if row.category == "overlapped" else role  # overlap is neither good nor bad
-        label = CATEGORIES.get(row.category, row.category)
-        yield figures.times(label, row.delta.base, row.delta.variant, (text, role))
+def _categories(comparison: Comparison, width: int, look: Look) -> Iterable[Line]:
+    table = figures.Compared(width, look)
+    yield table.titles("time of a window, mean", "change")
+    for row in comparison.decomposition:  # overlap is neither good nor bad
+        yield table.delta(CATEGORIES.get(row.category, row.category), row.delta, neutral=row.category == "overlapped")
     tail = comparison.tail
     if tail.delta is not None:
         counts = f"({tail.windows_base} and {tail.windows_variant})"
         windows = f"  {units.time_text(tail.delta, sign=True)} {counts}"
-        yield figures.times("outlier windows add", tail.base, tail.variant, (windows, "dim"))
+        yield table.times("outlier windows add", tail.base, tail.variant, (windows, "dim"))
 
 
-def _milestones(comparison: Comparison, _width: int, _look: Look) -> Iterable[Line]:
-    base, variant = comparison.base, comparison.variant
+def _milestones(comparison: Comparison, width: int, look: Look) -> Iterable[Line]:
+    base, variant, table = comparison.base, comparison.variant, figures.Compared(width, look)
     for label, name in (("communication", "overlap_of_communication"), ("compute", "overlap_of_compute")):
         one, two = (units.share_text(getattr(side, name)) for side in (base, variant))
-        yield figures.compared(f"overlap, of {label}", one, two)
+        yield table.row(f"overlap, of {label}", one, two)
     for label, name in MILESTONES:
-        yield figures.times(label, *(getattr(side.milestones, name) for side in (base, variant)))
-    yield figures.times("ideal: nothing interferes", base.ideal, variant.ideal)
+        yield table.times(label, *(getattr(side.milestones, name) for side in (base, variant)))
+    yield table.times("ideal: nothing interferes", base.ideal, variant.ideal)
 
 
 def _collectives(comparison: Comparison, width: int, look: Look) -> Iterable[Line]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from abstep import units
 from abstep.model import Phase
 from abstep.tui.look import role_of
-from abstep.tui.widgets.lines import cells, line
+from abstep.tui.widgets.lines import cells, line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,20 +25,17 @@ COMPARABLE = {
 }
 """Comparability's status in words."""
 
+WIDE_ENOUGH = 76  # columns from which small tables have their full widths
 _SAMPLE = 500  # rows a column's width is taken from
 
 
-def change(delta: Delta, look: Look) -> Span:
-    """Return sign, value and interval."""
+def change(delta: Delta, look: Look, room: int = 99) -> Span:
+    """Return sign, value and interval; without the interval where there is no room for it."""
     if delta.delta is None:
         return units.ABSENT, ""
-    sign = units.glyph(delta.verdict, ascii=look.ascii)
-    return f"{sign} {units.value_text(delta)}", role_of(delta.verdict)
-
-
-def whole(delta: Delta, look: Look) -> Span:
-    """Return all of a delta: sign, value, interval, n and word."""
-    return units.delta_text(delta, ascii=look.ascii), role_of(delta.verdict)
+    sign, role = units.glyph(delta.verdict, ascii=look.ascii), role_of(delta.verdict)
+    text = f"{sign} {units.value_text(delta)}"
+    return (text if cells(text) <= room else f"{sign} {units.time_text(delta.delta, sign=True)}"), role
 
 
 def word(delta: Delta) -> Span:
@@ -51,19 +48,31 @@ def change_width(deltas: Iterable[Delta], look: Look) -> int:
     return max((cells(change(delta, look)[0]) for delta in islice(deltas, _SAMPLE)), default=0) or 12
 
 
-def compared(label: str, base: str, variant: str, *rest: Span) -> Line:
-    """Return one row of a small table with a column a side."""
-    return line(f"  {label:<27}{base:>11}{variant:>11}  ", *rest)
+class Compared:
+    """A small table with a column a side, as wide as the screen allows."""
 
+    def __init__(self, width: int, look: Look) -> None:
+        self._look = look
+        self._label, self._number = (27, 11) if width >= WIDE_ENOUGH else (24, 10)
+        self.room = width - self._label - 2 * self._number - 4
 
-def times(label: str, base: float | None, variant: float | None, *rest: Span) -> Line:
-    """Return one row of two times (ns)."""
-    return compared(label, units.time_text(base), units.time_text(variant), *rest)
+    def titles(self, label: str, last: str) -> Line:
+        """Return the heading."""
+        return line((plain(self.row(label, "base", "variant")) + last, "head"))
 
+    def row(self, label: str, base: str, variant: str, *rest: Span) -> Line:
+        """Return a row."""
+        columns = self._label, self._number
+        return line(f"  {label:<{columns[0]}}{base:>{columns[1]}}{variant:>{columns[1]}}  ", *rest)
 
-def titles(label: str, last: str) -> Line:
-    """Return the heading of such a table."""
-    return line((f"  {label:<27}{'base':>11}{'variant':>11}  {last}", "head"))
+    def times(self, label: str, base: float | None, variant: float | None, *rest: Span) -> Line:
+        """Return a row of two times (ns)."""
+        return self.row(label, units.time_text(base), units.time_text(variant), *rest)
+
+    def delta(self, label: str, delta: Delta, *, neutral: bool = False) -> Line:
+        """Return a row of a compared time; `neutral`: more of it is neither better nor worse."""
+        text, role = change(delta, self._look, self.room)
+        return self.times(label, delta.base, delta.variant, (text, "" if neutral else role))
 
 
 def tested(delta: Delta) -> Span:

@@ -123,7 +123,7 @@ class SlotView(View):
 
     def _facts(self) -> list[Line]:
         row, delta = self.row, self.row.delta
-        share = units.share_text(delta.presence_base), units.share_text(delta.presence_variant)
+        share = units.share_text(row.base_presence), units.share_text(row.variant_presence)
         return [
             figures.titles("mean of a window", "change"),
             figures.times("exposed", delta.base, delta.variant, figures.change(delta, self.look)),
