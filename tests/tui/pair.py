@@ -61,6 +61,7 @@ def slot_row(slot: str) -> c.SlotRow:
         base_independent=2_110_000.0 if collective == "all_reduce" else None,
         variant_independent=2_154_000.0 if collective == "all_reduce" else None,
         split_uncertain=1_300.0,
+        base_presence=slot_delta(slot).presence_base, variant_presence=slot_delta(slot).presence_variant,
     )  # fmt: skip
 
 

@@ -186,6 +186,8 @@ def test_what_is_absent_prints_a_dash():
         variant_peer_wait=None,
         base_transport=None,
         variant_transport=None,
+        base_presence=None,
+        variant_presence=None,
     )
     blank = Delta(base=None, variant=None, delta=None)
     desk = Desk("intervals/1", shown=replace(shown, intervals=(replace(row, delta=blank),)))

@@ -44,7 +44,9 @@ def _categories(comparison: Comparison, width: int, look: Look) -> Iterable[Line
     table = figures.Compared(width, look)
     yield table.titles("time of a window, mean", "change")
     for row in comparison.decomposition:  # overlap is neither good nor bad
-        yield table.delta(CATEGORIES.get(row.category, row.category), row.delta, neutral=row.category == "overlapped")
+        yield table.delta(
+            CATEGORIES.get(row.category, row.category), row.delta, neutral=row.category == "overlapped"
+        )
     tail = comparison.tail
     if tail.delta is not None:
         counts = f"({tail.windows_base} and {tail.windows_variant})"

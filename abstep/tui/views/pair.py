@@ -124,7 +124,7 @@ class PairView(View):
 
     def body(self, width: int, height: int) -> list[Line]:
         """Return the figures and the spans."""
-        lines = self._facts()
+        lines = self._facts(width)
         detail = self.comparison.detail
         if detail is None:
             return lines
@@ -144,23 +144,17 @@ class PairView(View):
         lines += [BLANK, line((f" {said}", "dim"))]
         return [*lines, *self._table.draw(width, max(height - len(lines), 3), self.look)][:height]
 
-    def _facts(self) -> list[Line]:
-        row, delta = self.row, self.row.delta
+    def _facts(self, width: int) -> list[Line]:
+        row, delta, table = self.row, self.row.delta, figures.Compared(width, self.look)
         ratios = units.ratio_text(row.base_stretch), units.ratio_text(row.variant_stretch)
+        control = units.ratio_text(row.control_ratio)
         lines = [
             line((f" while {row.collective} of {row.slot} runs", "dim")),
-            figures.titles("mean of a window", "growth"),
-            figures.times(
-                "longer than alone by", delta.base, delta.variant, figures.change(delta, self.look)
-            ),
-            figures.compared("stretch", *ratios),
-            figures.times("overlapped for", row.base_overlap, row.variant_overlap, figures.tested(delta)),
-            figures.compared(
-                "control, variant/base",
-                "",
-                units.ratio_text(row.control_ratio),
-                ("what overlaps nothing", "dim"),
-            ),
+            table.titles("mean of a window", "growth"),
+            table.delta("longer than alone by", delta),
+            table.row("stretch", *ratios),
+            table.times("overlapped for", row.base_overlap, row.variant_overlap, figures.tested(delta)),
+            table.row("control, variant/base", "", control, ("what overlaps nothing", "dim")),
         ]
         if row.note:
             lines.append(line((f"  {row.note}", "warning")))

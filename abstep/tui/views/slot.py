@@ -12,12 +12,15 @@ from abstep.tui.views.evidence import SIDES, Evidence, RankRow, WindowRow, evide
 from abstep.tui.views.late import clock_spread, reason_of
 from abstep.tui.views.slots import slot_beside
 from abstep.tui.widgets.histogram import histogram
-from abstep.tui.widgets.lines import BLANK, Line, line, wrap
+from abstep.tui.widgets.lines import BLANK, Line, line, plain, wrap
 from abstep.tui.widgets.table import Column, Table
 
 if TYPE_CHECKING:
     from abstep.compare.comparison import SlotRow
     from abstep.compare.statistics import Delta
+
+
+SHORT = 16  # lines under which only the figures that name the cause are shown
 
 
 class SlotView(View):
@@ -73,7 +76,8 @@ class SlotView(View):
 
     def body(self, width: int, height: int) -> list[Line]:
         """Return the facts, the distribution, and the ranks or windows."""
-        lines = [*self._about(width), *self._facts()]
+        short = height < SHORT
+        lines = [*self._about(width)[: 1 if short else 3], *self._facts(width, short=short)]
         detail = self.comparison.detail
         if detail is None:
             return [*lines, line((" the runs themselves are not at hand", "dim"))]
@@ -98,7 +102,7 @@ class SlotView(View):
         if self._found is not None and self._ranks is not None and self._windows is not None:
             page = [
                 " " + figures.slot_line(self.row),
-                *("".join(t for t, _ in fact) for fact in self._facts()),
+                *(plain(fact) for fact in self._facts(100)),
             ]
             lines = [*page, "", *self._ranks.text(160, self.look), "", *self._windows.text(160, self.look)]
         return lines
@@ -121,16 +125,28 @@ class SlotView(View):
         wanted = self.place.rank if self.place.rank is not None else next(iter(late), None)
         self._ranks.select(next((i for i, row in enumerate(found.ranks) if row.rank == wanted), 0))
 
-    def _facts(self) -> list[Line]:
-        row, delta = self.row, self.row.delta
+    def _facts(self, width: int, *, short: bool = False) -> list[Line]:
+        """Return the slot's figures; `short`: only what names the cause."""
+        row, delta, table = self.row, self.row.delta, figures.Compared(width, self.look)
         share = units.share_text(row.base_presence), units.share_text(row.variant_presence)
+        lines = [
+            table.titles("mean of a window", "change"),
+            table.delta("exposed", delta),
+            _two(
+                table,
+                "  waiting for a late rank",
+                row.base_peer_wait,
+                row.variant_peer_wait,
+                self._uncertain(),
+            ),
+            _two(table, "  transport", row.base_transport, row.variant_transport),
+        ]
+        if short:
+            return lines
         return [
-            figures.titles("mean of a window", "change"),
-            figures.times("exposed", delta.base, delta.variant, figures.change(delta, self.look)),
-            _two("  waiting for a late rank", row.base_peer_wait, row.variant_peer_wait, self._uncertain()),
-            _two("  transport", row.base_transport, row.variant_transport),
-            _two("compute that could hide it", row.base_independent, row.variant_independent),
-            figures.compared("windows that have it", *share, figures.tested(delta)),
+            *lines,
+            _two(table, "compute that could hide it", row.base_independent, row.variant_independent),
+            table.row("windows that have it", *share, figures.tested(delta)),
         ]
 
     def _uncertain(self) -> str:
@@ -161,10 +177,12 @@ class SlotView(View):
         )
 
 
-def _two(label: str, base: float | None, variant: float | None, more: str = "") -> Line:
+def _two(
+    table: figures.Compared, label: str, base: float | None, variant: float | None, more: str = ""
+) -> Line:
     change = None if base is None or variant is None else variant - base
     text = "" if change is None else f"  {units.time_text(change, sign=True)}{more}"
-    return figures.times(label, base, variant, (text, "dim"))
+    return table.times(label, base, variant, (text, "dim"))
 
 
 def _rank_columns() -> list[Column[RankRow]]:

@@ -114,7 +114,7 @@ def _columns() -> list[Column[WindowRow]]:
     def category(at: int) -> Column[WindowRow]:
         return Column(
             _TITLES[at], 8, lambda row: (units.time_text(row.categories[at]), ""), lambda row: row.categories[at],
-            from_width=(0, 90, 0, 105, 0)[at],
+            from_width=(66, 94, 0, 105, 84)[at],
         )  # fmt: skip
 
     return [

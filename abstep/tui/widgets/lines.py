@@ -64,20 +64,23 @@ def clip(text: str, columns: int) -> str:
 
 @lru_cache(maxsize=2048)
 def fit(spans: Line, columns: int, *, ascii_only: bool = False) -> Line:
-    """Return a line of exactly so many columns: cut or filled with blanks, and safe to print."""
+    """Return a line of exactly so many columns: cut (and marked so) or filled with blanks, and safe to print."""
     pieces: list[Span] = []
-    left = columns
+    left, cut = columns, ""
     for text, role in spans:
         safe = text if text.isprintable() else units.name_text(text)
         safe = units.in_ascii(safe) if ascii_only else safe
-        cut = clip(safe, left)
-        if cut:
-            pieces.append((cut, role))
-            left -= cells(cut)
-        if len(cut) < len(safe):
-            break
+        kept = clip(safe, left)
+        cut += safe[len(kept) :]
+        if kept:
+            pieces.append((kept, role))
+            left -= cells(kept)
     if left > 0:
         pieces.append((" " * left, ""))
+    elif cut.strip() and pieces:  # say that there is more
+        text, role = pieces[-1]
+        short = clip(text, cells(text) - 1)
+        pieces[-1] = (short + " " * (cells(text) - 1 - cells(short)) + (">" if ascii_only else "…"), role)
     return tuple(pieces)
 
 

@@ -31,6 +31,7 @@ class Column(Generic[R]):
         key: what rows are sorted by; None: not by this column.
         right: whether text stands at the right edge.
         from_width: the width of screen from which it is shown.
+        below: the width of screen from which another column takes its place.
 
     """
 
@@ -40,6 +41,7 @@ class Column(Generic[R]):
     key: Callable[[R], float | str | None] | None = None
     right: bool = True
     from_width: int = 0
+    below: int = 10_000
 
 
 class Table(Generic[R]):
@@ -64,7 +66,7 @@ class Table(Generic[R]):
         self._words = words
         self._stands_out = stands_out
         self._spoken: list[str] | None = None
-        self._height = 10
+        self._height, self._width = 10, 200
         self._made: dict[int, Line] = {}
         self._made_for: tuple[int, int, Look] | None = None
         self.order: list[int] = list(range(len(rows)))
@@ -123,7 +125,7 @@ class Table(Generic[R]):
 
     def draw(self, width: int, height: int, look: Look, *, focused: bool = True) -> list[Line]:
         """Return the heading and the rows in sight."""
-        self._height = max(height - 1, 1)
+        self._height, self._width = max(height - 1, 1), width
         self.top = min(self.top, self.cursor, max(len(self.order) - self._height, 0))
         self.top = max(self.top, self.cursor - self._height + 1, 0)
         lines = [self._heading(width, look)]
@@ -144,7 +146,11 @@ class Table(Generic[R]):
         return [plain(row).rstrip() for row in rows]
 
     def _layout(self, width: int) -> list[tuple[int, Column[R], int]]:
-        seen = [(at, column) for at, column in enumerate(self.columns) if width >= column.from_width]
+        seen = [
+            (at, column)
+            for at, column in enumerate(self.columns)
+            if column.from_width <= width < column.below
+        ]
         fixed = sum(column.width for _, column in seen) + _GAP * (len(seen) - 1)
         free = max(width - 1 - fixed, 8)
         return [(at, column, column.width or free) for at, column in seen]
@@ -181,7 +187,7 @@ class Table(Generic[R]):
         return tuple(spans)
 
     def _sort_next(self) -> None:
-        able = [at for at, column in enumerate(self.columns) if column.key is not None]
+        able = [at for at, column, _ in self._layout(self._width) if column.key is not None]
         later = [at for at in able if self.sorted_by is None or at > self.sorted_by]
         self.sorted_by = later[0] if later else None
         first = self.rows[0] if len(self.rows) else None
