@@ -146,7 +146,7 @@ def _first_line(error: duckdb.Error) -> str:
 
 def _remedy(error: duckdb.Error) -> str:
     text = str(error).lower()
-    if "no space left" in text or "disk quota" in text:
+    if "no space left" in text or "disk quota" in text or "could not write" in text:
         return "make room, or give a file on another disk with --store"
     if "could not set lock" in text:
         return "this file system has no locks: give a file on a local disk with --store"
