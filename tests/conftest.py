@@ -44,15 +44,31 @@ def samples() -> Path:
 
 
 @pytest.fixture(scope="session")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], MeasuredRun]:
-    """Read and measure a run through a store of the session; each place once."""
-    from abstep.pipeline import Reading, read_run
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of the session: what one test has read, the next need not parse."""
+    return tmp_path_factory.mktemp("store") / "session.duckdb"
 
-    reading = Reading(store=tmp_path_factory.mktemp("store") / "session.duckdb")
+
+@pytest.fixture(scope="session")
+def measured(own_store: Path) -> Callable[[Path], MeasuredRun]:
+    """Read and measure a run as a comparison does; each place once."""
+    from abstep.pipeline import Reading, read_run
 
     @cache
     def read(place: Path) -> MeasuredRun:
-        return read_run(place, reading)
+        return read_run(place, Reading(store=own_store))
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def with_spans(own_store: Path) -> Callable[[Path], MeasuredRun]:
+    """Read and measure a run and hold its spans, marks and collectives, for tests that look at these."""
+    from abstep.pipeline import Reading, read_run
+
+    @cache
+    def read(place: Path) -> MeasuredRun:
+        return read_run(place, Reading(store=own_store), spans=True)
 
     return read
 

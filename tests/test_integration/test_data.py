@@ -22,9 +22,9 @@ def data(shared):
 
 
 @pytest.fixture(scope="module")
-def straggler(data, measured, compared):
+def straggler(data, with_spans, compared):
     places = [data / "dlrm_straggler_removed" / side for side in ("base", "variant")]
-    return *map(measured, places), compared(*places, warmup=0)
+    return *map(with_spans, places), compared(*places, warmup=0)
 
 
 @pytest.fixture(scope="module")
@@ -236,8 +236,8 @@ def test_different_world_size_is_not_split(mismatched):
 
 
 # single ranks -----------------------------------------------------------------------------------------------
-def test_dlrm_8_ranks(data, measured):
-    run = measured(data / "dlrm_8_ranks")
+def test_dlrm_8_ranks(data, with_spans):
+    run = with_spans(data / "dlrm_8_ranks")
     assert steps_of(run) == [10]
     assert run.windows["own_work"].all()
     assert sorted(run.windows["rank"]) == list(range(8))
@@ -274,8 +274,8 @@ def test_ddp_resnet50_is_host_bound(data, measured):
     assert run.windows["idle"].sum() > run.windows["compute_alone"].sum()
 
 
-def test_many_small_collectives(data, measured):
-    run = measured(data / "ddp_many_small_collectives_rank1_of_2")
+def test_many_small_collectives(data, with_spans):
+    run = with_spans(data / "ddp_many_small_collectives_rank1_of_2")
     kinds = run.cut.tables.collectives.group_by("collective").len()
     assert dict(kinds.iter_rows()) == {"all_reduce": 2020}
     assert run.cut.windows.height == 5
@@ -283,8 +283,8 @@ def test_many_small_collectives(data, measured):
     assert tiles(run)
 
 
-def test_rocm(data, measured):
-    run = measured(data / "rocm_ddp_rank0_of_8")
+def test_rocm(data, with_spans):
+    run = with_spans(data / "rocm_ddp_rank0_of_8")
     found = milliseconds(run, "length", "exposed", "talk")
     assert sorted(found) == [(15, 0), (16, 0)]
     for figures in found.values():
@@ -298,8 +298,8 @@ def test_rocm(data, measured):
     assert (files["device"], files["rank"], files["device_index"]) == ("rocm", 0, 2)
 
 
-def test_rocm_collectives_with_and_without_metadata(data, measured):
-    run = measured(data / "rocm_ddp_rank0_of_8")
+def test_rocm_collectives_with_and_without_metadata(data, with_spans):
+    run = with_spans(data / "rocm_ddp_rank0_of_8")
     rows = run.cut.tables.collectives
     talk = run.cut.tables.spans.filter(run.cut.tables.spans["kind"] == 1)
     assert talk.height == 17
@@ -309,9 +309,9 @@ def test_rocm_collectives_with_and_without_metadata(data, measured):
     assert sum(described.values()) == 17
 
 
-def test_rocm_device_lags_the_host(data, measured):
+def test_rocm_device_lags_the_host(data, with_spans):
     """By one to two steps, so that cutting at host annotations would misplace most of the work."""
-    run = measured(data / "rocm_ddp_rank0_of_8")
+    run = with_spans(data / "rocm_ddp_rank0_of_8")
     windows = {row["step"]: row["start_ns"] for row in run.windows.to_dicts()}
     marks = {row["step"]: (row["start_ns"], row["end_ns"]) for row in run.cut.marks.to_dicts()}
     for step, start in windows.items():
@@ -351,8 +351,8 @@ def test_sync_events_hold_the_one_recorded_stream_wait(data):
     assert tables.spans.height == 6, "synchronisation rows are no activities"
 
 
-def test_single_gpu(data, measured):
-    run = measured(data / "single_gpu_no_collectives")
+def test_single_gpu(data, with_spans):
+    run = with_spans(data / "single_gpu_no_collectives")
     found = milliseconds(run, "length")
     assert [figures[0] for _, figures in sorted(found.items())] == pytest.approx(
         [97.7, 95.7, 95.6, 95.7], abs=0.06

@@ -127,11 +127,14 @@ class Against:
     @cached_property
     def _named(self) -> list[tuple[str, str]]:
         """(name, place in the model) of every compute span that packs nothing, in launch order."""
-        spans = self.measured.cut.tables.spans.select("row", "kind", "launch_start")
-        names = self.measured.names.select("row", "anchor").join(spans, on="row").filter(pl.col("kind") == 0)
+        spans = self.measured.cut.tables.spans
+        compute = spans.filter(pl.col("kind") == 0).select("row", "launch_start").sort("launch_start", "row")
+        names = pl.concat([own.names.of(compute["row"]) for own in self.measured.ranks])
         return [
             (anchor, self.rows[row].anchor)
-            for row, anchor in names.sort("launch_start").select("row", "anchor").iter_rows()
+            for row, anchor in compute.join(names, on="row", maintain_order="left")
+            .select("row", "anchor")
+            .iter_rows()
             if row in self.rows and not self.rows[row].packs
         ]
 
@@ -158,11 +161,11 @@ class Against:
 
 
 def measured_run(run: SimRun, folder: Path, **layout: Any) -> Against:
-    """Write a run, read it through a store of its own and measure it."""
+    """Write a run, read it through a store of its own and measure it, its spans at hand."""
     from abstep.pipeline import Reading, read_run
 
     place = write_run(run, folder / "run", **layout)
-    measured = read_run(place, Reading(store=folder / "store.duckdb"))
+    measured = read_run(place, Reading(store=folder / "store.duckdb"), spans=True)
     streams = dict(layout.get("streams", {}))
     return Against(run, measured, streams, 1000 if layout.get("time") == "int" else 1)
 
