@@ -28,3 +28,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415
 
     return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Name the API without loading it."""
+    return sorted({*globals(), *_PLACES})

@@ -16,7 +16,7 @@ PACKAGE = PROJECT / "abstep"
 ROOMS = ("trace", "store", "windows", "measure", "compare", "report", "tui")
 COMMON = {"errors", "model", "units"}
 """What every room may use: the vocabulary, the error and the way numbers become text."""
-ABOVE = {"pipeline", "cli", "lab_command", "__main__", "progress", "__init__"}
+ABOVE = {"pipeline", "arguments", "cli", "lab_command", "__main__", "progress", "__init__"}
 """What puts rooms together; no room may know of it, but for the screens, which start the work."""
 ALLOWED_ABOVE = {"tui": {"pipeline"}}
 ONLY_IN = {
