@@ -6,6 +6,7 @@ Written without the program under test: sweeps over cut points instead of interv
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -137,11 +138,26 @@ def stretches_of(spans: Iterable[Span], start: int, end: int) -> tuple[tuple[int
     return tuple(out)
 
 
+class Timeline:
+    """One rank's spans in order of start: those near an interval are found without looking at all."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self.spans = sorted(spans, key=lambda s: s.start)
+        self._starts = [s.start for s in self.spans]
+        self._longest = max((s.end - s.start for s in self.spans), default=0)
+
+    def near(self, start: int, end: int) -> list[Span]:
+        """Every span that has a part inside [start, end)."""
+        first = bisect_left(self._starts, start - self._longest)
+        return [s for s in self.spans[first : bisect_left(self._starts, end)] if s.end > start]
+
+
 def windows_of(run: SimRun, show: Callable[[int, int], int] | None = None) -> list[Window]:
     """Cut every rank at its first compute or communication activity a step; the last window has no end."""
     out = []
     for rank, trace in run.ranks.items():
         clock = (lambda t: t) if show is None else (lambda t, r=rank: show(r, t))
+        line = Timeline(trace.spans)
         firsts: dict[int, int] = {}
         last: dict[int, int] = {}
         for span in trace.spans:
@@ -153,8 +169,7 @@ def windows_of(run: SimRun, show: Callable[[int, int], int] | None = None) -> li
             cycle = run.job.cycle_of
             after = None if following is None or cycle(following) > cycle(step) else following
             end = firsts[after] if after is not None else max(last[step], trace.steps[step].end)
-            near = [s for s in trace.spans if s.end > firsts[step] and s.start < end]
-            parts = categories(near, firsts[step], end, clock)
+            parts = categories(line.near(firsts[step], end), firsts[step], end, clock)
             alone = sum(cycle(n) == cycle(step) for n in numbers) == 1
             reason = "closed_by_own_work" if alone else "last_in_cycle" if after is None else None
             out.append(Window(step, rank, clock(firsts[step]), clock(end), reason, **parts))
@@ -181,11 +196,9 @@ def tell(run: SimRun) -> Truth:
     run = visible(run)
     windows = windows_of(run)
     exposed = exposed_of(run, windows)
+    lines = {rank: Timeline(trace.spans) for rank, trace in run.ranks.items()}
     stretches = {
-        (w.step, w.rank): stretches_of(
-            [s for s in run.ranks[w.rank].spans if s.end > w.start and s.start < w.end], w.start, w.end
-        )
-        for w in windows
+        (w.step, w.rank): stretches_of(lines[w.rank].near(w.start, w.end), w.start, w.end) for w in windows
     }
     return Truth(
         windows=tuple(windows),

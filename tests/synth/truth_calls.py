@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from synth.model import COMM, COMPUTE
-from synth.truth import pieces
+from synth.truth import Timeline, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -119,6 +119,7 @@ def calls_of(run: SimRun, exposed: tuple[Exposed, ...]) -> tuple[Call, ...]:
     eaten = {rank: held_by_host(trace) | consumers(trace.spans) for rank, trace in run.ranks.items()}
     following = {s.previous: s for t in run.ranks.values() for s in t.spans if s.previous is not None}
     recorded = {s for t in run.ranks.values() for s in t.spans}
+    computes = {r: Timeline(s for s in t.spans if s.kind == COMPUTE) for r, t in run.ranks.items()}
     out = []
     for one in run.instances:
         complete = all(s in recorded for s in one.members.values())
@@ -126,16 +127,15 @@ def calls_of(run: SimRun, exposed: tuple[Exposed, ...]) -> tuple[Call, ...]:
             if span in recorded:
                 eater = eaten[rank].get(span)
                 name = named(eater, following) if eater is not None else None
-                call = _call(one, span, eater, run.ranks[rank].spans)
+                call = _call(one, span, eater, computes[rank])
                 mine = share[id(span), rank]
                 out.append(replace(call, consumer=name, exposed=mine, complete=complete))
     return tuple(out)
 
 
-def _call(one: Instance, span: Span, eater: Span | None, spans: list[Span]) -> Call:
+def _call(one: Instance, span: Span, eater: Span | None, compute: Timeline) -> Call:
     ready = max(span.launch.start, _producer_end(span))
     waited = min(span.end - span.start, max(0, one.last_arrival - span.start))
-    compute = [s for s in spans if s.kind == COMPUTE and s.end > ready]
     until = eater.start if eater else span.end
     return Call(
         step=span.step,
@@ -158,8 +158,8 @@ def _call(one: Instance, span: Span, eater: Span | None, spans: list[Span]) -> C
         slack=max(0, eater.start - span.end) if eater else None,
         complete=True,
         exposed=0,
-        hidden=busy([s for s in compute if s.start < span.end], span.start, span.end),
-        independent=busy([s for s in compute if s.start < until], ready, until) if until > ready else 0,
+        hidden=busy(compute.near(span.start, span.end), span.start, span.end),
+        independent=busy(compute.near(ready, until), ready, until) if until > ready else 0,
     )
 
 
@@ -167,15 +167,12 @@ def excess_of(run: SimRun) -> dict[tuple[int, int], Pairs]:
     """Per (step, rank): what each (signature, phase + group + kind) pair added to compute spans."""
     out: dict[tuple[int, int], Pairs] = {}
     for rank, trace in run.ranks.items():
-        talk = sorted((s for s in trace.spans if s.kind == COMM), key=lambda s: s.start)
-        starts = [c.start for c in talk]
-        longest = max((c.end - c.start for c in talk), default=0)
+        talk = Timeline(s for s in trace.spans if s.kind == COMM)
         for span in (s for s in trace.spans if s.kind == COMPUTE):
             pairs = out.setdefault((span.step, rank), {})
             lost = span.end - span.start - span.work
-            near = talk[bisect_left(starts, span.start - longest) : bisect_left(starts, span.end)]
+            near = talk.near(span.start, span.end)
             beside = [(c, min(c.end, span.end) - max(c.start, span.start)) for c in near]
-            beside = [(c, ns) for c, ns in beside if ns > 0]
             whole = sum(ns for _, ns in beside)
             for c, ns in beside:
                 assert c.instance is not None

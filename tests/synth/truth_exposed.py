@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from synth.model import COMM, COMPUTE
-from synth.truth import stretches_of
+from synth.truth import Timeline, stretches_of
 from synth.truth_calls import named, waits_for
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class _Rank:
     def __init__(self, trace: RankTrace) -> None:
         self.compute = sorted((s for s in trace.spans if s.kind == COMPUTE), key=lambda s: s.start)
         self.starts = [s.start for s in self.compute]
-        self.talk = sorted((s for s in trace.spans if s.kind == COMM), key=lambda s: s.start)
+        self.line = Timeline(trace.spans)
+        self.talk = Timeline(s for s in trace.spans if s.kind == COMM)
         self.spans = trace.spans
         self.following = {s.previous: s for s in trace.spans if s.previous is not None}
         self.calls = [c for c in trace.calls if c.name in SYNCHRONISATIONS + ALLOCATIONS]
@@ -103,7 +104,7 @@ def exposed_of(run: SimRun, windows: list[Window]) -> tuple[Exposed, ...]:
     out: list[Exposed] = []
     for window in windows:
         rank = ranks[window.rank]
-        near = [s for s in rank.spans if s.end > window.start and s.start < window.end]
+        near = rank.line.near(window.start, window.end)
         for start, end in stretches_of(near, window.start, window.end):
             out += _split(rank, window, start, end)
     return tuple(out)
@@ -111,7 +112,7 @@ def exposed_of(run: SimRun, windows: list[Window]) -> tuple[Exposed, ...]:
 
 def _split(rank: _Rank, window: Window, start: int, end: int) -> list[Exposed]:
     """Cut one stretch wherever who runs, who has arrived or who is waited for changes."""
-    running = [s for s in rank.talk if s.start < end and s.end > start]
+    running = rank.talk.near(start, end)
     after = rank.next_compute(end)
     cuts = {start, end}
     waits: dict[Span, tuple[str, int]] = {}  # running collective -> (how it is waited for, from when)

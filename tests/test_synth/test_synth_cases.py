@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
-from decimal import Decimal
 
+import msgspec
 import pytest
 from synth import Job
 from synth.model import COMM, COMPUTE, COPY, Call, Edge, Group, Instance, Mark, Range, RankTrace, SimRun, Span
@@ -30,8 +30,7 @@ class Reader:
     """Just enough of a reader for the cases' own layout."""
 
     def __init__(self, path, rank, instances):
-        with gzip.open(path, "rt") as file:
-            document = json.load(file, parse_float=Decimal)
+        document = msgspec.json.decode(gzip.decompress(path.read_bytes()))
         self.zero = document["baseTimeNanoseconds"] - ORIGIN_NS
         events = [e for e in document["traceEvents"] if e["ph"] == "X"]
         self.rank, self.instances = rank, instances
@@ -54,8 +53,8 @@ class Reader:
         self.trace.calls = list(self.calls.values())
 
     def when(self, event):
-        start = self.zero + int(event["ts"] * 1000)
-        return start, start + int(event["dur"] * 1000)
+        start = self.zero + round(event["ts"] * 1000)  # relative times: a float still holds the nanosecond
+        return start, start + round(event["dur"] * 1000)
 
     def edges(self, events, kernels, optimizer):
         waits = sorted(
@@ -69,9 +68,7 @@ class Reader:
                 args = waits.pop(0)
                 record = self.calls[args["wait_on_cuda_event_record_corr_id"]]
                 before = tails.get(args["wait_on_stream"], [])
-                span = max(
-                    (s for s in before if s.launch.start < record.start), key=lambda s: s.place, default=None
-                )
+                span = next((s for s in reversed(before) if s.launch.start < record.start), None)
                 mark = Mark(args["wait_on_stream"], span, record)
                 pending[args["stream"]].append(mark)
                 self.trace.edges.append(Edge(args["stream"], mark, self.calls[args["correlation"]]))
