@@ -250,6 +250,13 @@ class Gather:
     def _take_ops(self, rows: list[Event], start: NDArray[Any], end: NDArray[Any], *, is_range: bool) -> None:
         name, thread = self._name_ids(rows), self._thread_ids(rows)
         comm, step = self.names.flag("comm")[name], self.names.flag("step")[name] != NONE
+        keep = np.flatnonzero((end > start) | comm | step)  # what takes no time launches nothing
+        if not len(keep):
+            return
+        if len(keep) < len(rows):
+            rows = [rows[row] for row in keep]
+            name, thread, start, end = name[keep], thread[keep], start[keep], end[keep]
+            comm, step = comm[keep], step[keep]
         if comm.any():
             pairs = [
                 (row, args) for row in np.flatnonzero(comm).tolist() if (args := rows[row].args) is not None

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MOST_REPAIRS = 20
 _MICROSECOND = 1000
+#: Ranges nested deeper count as lying at this depth: no program nests so, and each level costs a pass.
+_DEEPEST = 1000
 
 
 class Nesting:
@@ -64,6 +66,7 @@ class Nesting:
     def _find_parents(self) -> None:
         count = len(self._key)
         depth = np.arange(count) - np.searchsorted(np.sort(self._close), self._key, side="right")
+        np.minimum(depth, _DEEPEST, out=depth)
         by_depth = np.argsort(depth, kind="stable")
         bounds = np.searchsorted(depth[by_depth], np.arange(int(depth.max(initial=-1)) + 2))
         self.levels = [by_depth[lo:hi] for lo, hi in pairwise(bounds)]

@@ -9,9 +9,7 @@ import msgspec
 from abstep.trace.boundary import last_boundary
 from abstep.trace.event import decode_texts
 
-_STACK = re.compile(rb'"cat"\s*:\s*"python_function"')
-#: Steps are kept even where a recorder writes them among the stacks.
-_STEP = b"ProfilerStep"
+_STACK = re.compile(rb'[^{}]{0,200}?"cat"\s*:\s*"python_function"')
 #: Share of stack events from which cutting them out first is faster than decoding them.
 _WORTH = 0.2
 #: Bytes in which the first two events are looked for.
@@ -33,15 +31,23 @@ class StackFilter:
         self._pays = self._pays or stacks > _WORTH * events
 
     def without_stacks(self, listed: bytes) -> tuple[bytes, int] | None:
-        """Return the list of events without python stacks and how many it holds; nothing if cutting does not pay."""
+        """Return the list of events without python stacks and how many it holds; nothing if cutting does not pay.
+
+        An event is taken for a stack when it begins as the first one does, up to its category; a stack that
+        begins otherwise is decoded, and dropped later.
+        """
         if not self._pays:
             return None
-        stack, between = _STACK.search(listed), _between(listed)
-        text = listed[1:-1].strip()
-        if stack is None or between is None or text[:1] != b"{" or text[-1:] != b"}":
+        between = _between(listed)
+        if between is None:
             return None
-        needle = stack.group()
-        kept = [part for part in text[1:-1].split(between) if needle not in part or _STEP in part]
+        parts = listed.split(between)
+        parts[0], parts[-1] = parts[0].partition(b"{")[2], parts[-1].rpartition(b"}")[0]
+        stack = next((found for part in parts if (found := _STACK.match(part))), None)
+        if stack is None:
+            return None
+        start = stack.group()
+        kept = [part for part in parts if not part.startswith(start)]
         return (b"".join((b"[{", between.join(kept), b"}]")), len(kept)) if kept else (b"[]", 0)
 
 

@@ -146,7 +146,7 @@ def test_stacks_are_cut_out_and_nothing_else() -> None:
     whole = document(200)
     stack = {"ph": "X", "cat": "python_function", "name": "f.py(1): f", "pid": 1, "tid": 2, "ts": 1, "dur": 1}
     whole["traceEvents"] = [part for event in whole["traceEvents"] for part in (stack, stack, event)]
-    whole["traceEvents"].append({**stack, "name": "ProfilerStep#3"})
+    whole["traceEvents"].append({"cat": "python_function", **stack, "name": "laid out otherwise"})
     text = TraceText("x", pieces(kineto(whole).encode(), [20_000]))
     found = []
     for events in text.events():
