@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from abstep import __version__
 from abstep.compare.account import account
 from abstep.compare.across import collective_rows
@@ -26,11 +28,10 @@ from abstep.compare.statistics import (
 from abstep.compare.statistics.types import Sides
 from abstep.compare.warnings import warnings
 from abstep.errors import TraceError
+from abstep.units import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import polars as pl
 
     from abstep.compare.isolated import Isolated
     from abstep.compare.sides import MeasuredSide, Weights
@@ -147,6 +148,9 @@ def compare(
         unit="repeat" if found.unit == "repeats" else "window",
         pairing="windows paired by step number" if found.paired else None,
         sentences=_sentences(found, base, variant),
+        not_called=found.intervals_not_called,
+        below_floor=found.intervals_below_floor,
+        step_p50=(found.step_p50.base, found.step_p50.variant),
         control=None if checks.status == "not_comparable" else control(slowed, metrics, options.statistics()),
         no_communication=base.instances.is_empty()
         and variant.instances.is_empty()
@@ -257,6 +261,26 @@ def _options(options: CompareOptions) -> Mapping[str, Any]:
     }
 
 
+def warmed_up(measured: MeasuredSide, warmup: int) -> str | None:
+    """Say what the windows dropped as warm-up did, where their traces tell; None where they do not."""
+    if not warmup:
+        return None
+    first = measured.windows.select("repeat", "step").unique().sort("repeat", "step")
+    dropped = first.filter(pl.int_range(pl.len()).over("repeat") < warmup)
+    seen = measured.run.setup.join(dropped, on=["repeat", "step"], how="semi")
+    counts = {name: int(seen[name].sum()) for name in ("allocations", "compilations", "tunings")}
+    told = [f"{count} {SETUP_WORDS[name]}" for name, count in counts.items() if count]
+    windows = f"the first {warmup} windows of each repeat are dropped as warm-up"
+    return f"{measured.name}: {windows}; they hold {', '.join(told)}." if told else None
+
+
+SETUP_WORDS = {
+    "allocations": "device-memory allocations (allocator growth)",
+    "compilations": "compilations",
+    "tunings": "kernel tunings",
+}
+
+
 def _sentences(found: StatisticsResult, base: MeasuredSide, variant: MeasuredSide) -> tuple[str, ...]:
     said = [] if found.unit == "repeats" else [ONE_RUN_SENTENCE]
     resident = [
@@ -268,4 +292,8 @@ def _sentences(found: StatisticsResult, base: MeasuredSide, variant: MeasuredSid
         said.append(
             "Repeats are captures of processes that stayed up: launch-to-launch differences are not covered."
         )
+    rest = found.intervals_not_called
+    if rest is not None and rest.delta is not None:
+        said.append(f"The slots called unchanged or inconclusive change by {value_text(rest)} a step in all.")
+    said += [sentence for each in (base, variant) if (sentence := warmed_up(each, found.warmup))]
     return tuple(said)

@@ -57,7 +57,7 @@ def _what_waited(comparison: Comparison) -> Iterator[str]:
     if ours is None or theirs is None or before is None or after is None or not step:
         return
     waited, moved = theirs - ours, after - before
-    if max(abs(waited), abs(moved)) < MATTERS * step:
+    if max(abs(waited), abs(moved)) < MATTERS * step or not _anything_changed(comparison):
         return
     if abs(waited) >= abs(moved):
         what = (
@@ -74,6 +74,15 @@ def _what_waited(comparison: Comparison) -> Iterator[str]:
     yield (
         f"Over all collectives, waiting for another rank went from {time_text(ours)} to {time_text(theirs)} a step and "
         f"transport from {time_text(before)} to {time_text(after)}: {what}."
+    )
+
+
+def _anything_changed(comparison: Comparison) -> bool:
+    """Whether the step or any slot is shown to differ, or nothing could be tested: else a difference is noise."""
+    if comparison.step_time.verdict in ("faster", "slower", "too_few", None):
+        return True
+    return any(
+        slot.delta.verdict in ("disappeared", "shrank", "grew", "appeared") for slot in comparison.intervals
     )
 
 

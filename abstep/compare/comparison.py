@@ -333,6 +333,9 @@ class Comparison:
     unit: str  # 'window' or 'repeat': what n counts
     pairing: str | None = None  # how step time was paired, where it was
     sentences: tuple[str, ...] = ()  # the statistics' mandatory sentences
+    not_called: Delta | None = None  # sum of the slots called unchanged or inconclusive (STATISTICS 2.3)
+    below_floor: Delta | None = None  # sum of the slots below the floor
+    step_p50: tuple[float | None, float | None] = (None, None)  # description only
     no_communication: bool = False
     control: Control | None = None
     unmatched: Sequence[Mapping[str, Any]] = ()

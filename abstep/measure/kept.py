@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from abstep.model import RunTables
 
-MEASURES = "3"
+MEASURES = "4"
 """Raised whenever a measure changes, so that what an older version kept is measured anew."""
 FRAMES = (
     "windows",
@@ -34,6 +34,7 @@ FRAMES = (
     "forward_shapes",
     "passes",
     "attribution",
+    "setup",
     "idle",
     "milestones",
     "path",

@@ -19,6 +19,7 @@ from abstep.measure.milestones import milestones
 from abstep.measure.names import Names, named
 from abstep.measure.passes import forward_passes
 from abstep.measure.sequence import sequence
+from abstep.measure.setup import setup
 from abstep.measure.timeline import timelines
 from abstep.measure.validity import early_reads
 from abstep.measure.work import compute_work, described_work, forward_shapes
@@ -116,6 +117,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         "forward_shapes": forward_shapes(run, names, texts),
         "passes": forward_passes(run),
         "attribution": _attribution(run),
+        "setup": setup(run),
     }
     return RankMeasure(repeat, rank, frames, tuple(chains), tuple(recorded), names, compute)
 

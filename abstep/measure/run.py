@@ -44,6 +44,7 @@ class MeasuredRun:
         forward_shapes: how often each forward operator had which shapes, a rank.
         passes: rank, file, step, passes: forward passes a step.
         attribution: rank, total_ns, outside_ns: activity time, and that outside every step.
+        setup: allocations, compilations, tunings in a step (`setup`).
         idle: idle ns by cause: end_of_step, host_late, stream_wait, unknown.
         milestones: ns from window start.
         across: the collectives matched across ranks, and the clock that stands on.
@@ -67,6 +68,7 @@ class MeasuredRun:
     forward_shapes: pl.DataFrame
     passes: pl.DataFrame
     attribution: pl.DataFrame
+    setup: pl.DataFrame
     idle: pl.DataFrame
     milestones: pl.DataFrame
     across: AcrossRanks
@@ -185,6 +187,7 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         forward_shapes=about("forward_shapes"),
         passes=about("passes"),
         attribution=about("attribution"),
+        setup=of("setup"),
         idle=of("idle"),
         milestones=of("milestones"),
         across=across,
