@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -70,13 +70,21 @@ class Columns:
         self._spilled.append(self._in_memory)
         self._parts, self._in_memory = [], 0
 
-    def parts(self) -> Iterator[_Part]:
-        """Yield the rows in bounded pieces, in the order they came."""
+    def parts(self, wanted: Sequence[bool] | None = None) -> Iterator[_Part]:
+        """Yield the rows in bounded pieces, in the order they came.
+
+        Args:
+            wanted: of each piece, in order, whether it is; null for all.
+
+        """
         if self._file is not None:
-            self._file.seek(0)
-            for rows in self._spilled:
-                yield {name: np.fromfile(self._file, dtype, rows) for name, dtype in self._dtypes.items()}
-        if self._parts:
+            at = 0
+            for number, rows in enumerate(self._spilled):
+                if wanted is None or wanted[number]:
+                    self._file.seek(at)
+                    yield {name: np.fromfile(self._file, dtype, rows) for name, dtype in self._dtypes.items()}
+                at += rows * sum(dtype.itemsize for dtype in self._dtypes.values())
+        if self._parts and (wanted is None or wanted[-1]):
             self._parts = [{name: np.concatenate([p[name] for p in self._parts]) for name in self._dtypes}]
             yield self._parts[0]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from abstep.trace.columns import Columns
 
 #: About how many ranges a slice holds.
-SLICE_ROWS = 400_000
+SLICE_ROWS = 200_000
 _SAMPLE = 64
 
 
@@ -50,11 +50,12 @@ def slices(ops: Columns) -> Iterator[Slice]:
         ops: operators and annotations.
 
     """
-    edges = _edges(ops)
+    edges, bounds = _edges(ops)
     carried: dict[str, NDArray[Any]] | None = None
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         pieces = [] if carried is None else [carried]
-        for part in ops.parts():
+        wanted = [(high is None or first < high) and (low is None or last >= low) for first, last in bounds]
+        for part in ops.parts(wanted):
             inside = Slice(low, high, part, 0).holds(part["start"])
             if inside.all():
                 pieces.append(part)
@@ -70,11 +71,15 @@ def slices(ops: Columns) -> Iterator[Slice]:
             carried = {name: values[open_] for name, values in rows.items()}
 
 
-def _edges(ops: Columns) -> list[int]:
-    """Return the times between slices, from a sample of the starts."""
+def _edges(ops: Columns) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return the times between slices, from a sample of the starts, and the first and last start of each part."""
+    bounds, samples = [], []
+    for part in ops.parts():
+        bounds.append((int(part["start"].min()), int(part["start"].max())))
+        samples.append(part["start"][::_SAMPLE])
     wanted = -(-ops.height // SLICE_ROWS)
     if wanted <= 1:
-        return []
-    sample = np.sort(np.concatenate([part["start"][::_SAMPLE] for part in ops.parts()]))
+        return [], bounds
+    sample = np.sort(np.concatenate(samples))
     places = np.linspace(0, len(sample), wanted + 1)[1:-1].astype(int)
-    return np.unique(sample[places]).tolist()  # type: ignore[no-any-return] # numpy's tolist is untyped
+    return [int(edge) for edge in np.unique(sample[places])], bounds

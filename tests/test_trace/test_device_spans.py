@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from events import BACKWARD, MAIN, Event, call, event, kernel, note, op, trace, write
 
-from abstep.trace import slices
+from abstep.trace import columns, slices
 from abstep.trace.detect import read_trace
 
 if TYPE_CHECKING:
@@ -278,6 +278,7 @@ def test_slices_of_time_change_nothing(read: Any, monkeypatch: pytest.MonkeyPatc
     whole = read(*events)
     monkeypatch.setattr(slices, "SLICE_ROWS", 60)
     monkeypatch.setattr(slices, "_SAMPLE", 2)
+    monkeypatch.setattr(columns, "SPILL_ROWS", 90)
     cut = read(*events)
     assert [path_text(cut, p) for p in cut.spans["path"]] == [
         path_text(whole, p) for p in whole.spans["path"]

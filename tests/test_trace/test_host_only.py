@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from events import GLOO, MAIN, Event, note, op, trace, write
 
-from abstep.trace import slices
+from abstep.trace import columns, slices
 from abstep.trace.detect import read_trace
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def test_slices_of_time_change_nothing(read: Any, monkeypatch: pytest.MonkeyPatc
     whole = read(*events)
     monkeypatch.setattr(slices, "SLICE_ROWS", 50)
     monkeypatch.setattr(slices, "_SAMPLE", 2)
+    monkeypatch.setattr(columns, "SPILL_ROWS", 90)
     cut = read(*events)
     ids = ("path", "range_path", "name")
     assert cut.spans.drop(ids).equals(whole.spans.drop(ids))
