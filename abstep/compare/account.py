@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.compare.comparison import AccountRow
-from abstep.compare.signatures import match_work
+from abstep.compare.signatures import alike, match_work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def account(
 def _compute(pair: Pair, contention: Sequence[ContentionRow]) -> list[AccountRow]:
     """Split the change of compute busy time: contention, speed, added and removed work."""
     tables = [work_table(*each) for each in pair]
-    work = match_work(*tables)
+    work = match_work(*alike(*tables))
     ours, theirs = float(work.matched["base_ns"].sum()), float(work.matched["variant_ns"].sum())
     grown = sum(row.delta.delta for row in contention if row.delta.delta is not None)
     rows = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from abstep.compare.signatures import LEVELS
+from abstep.compare.signatures import LEVELS, alike
 
 if TYPE_CHECKING:
     from abstep.compare.sides import MeasuredSide
@@ -32,7 +32,7 @@ def renamed_anchors(base: MeasuredSide, variant: MeasuredSide) -> pl.DataFrame:
     votes = []
     shared: list[int | None] = [*sorted(set(base.ranks) & set(variant.ranks))]
     for rank in shared or [None]:
-        ours, theirs = (sequence(side, rank) for side in (base, variant))
+        ours, theirs = alike(*(sequence(side, rank) for side in (base, variant)))
         if ours.select("role", "anchor").equals(theirs.select("role", "anchor")):
             continue
         votes.append(_anchor_pairs(ours, theirs))

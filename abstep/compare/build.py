@@ -11,6 +11,7 @@ from abstep import __version__
 from abstep.compare.account import account
 from abstep.compare.across import collective_rows
 from abstep.compare.align import renamed_anchors
+from abstep.compare.beside import beside_compute
 from abstep.compare.comparability import comparability
 from abstep.compare.comparison import CategoryRow, Comparison, Explanation, SlotRow, Tail
 from abstep.compare.contention import contention, contention_rows, control
@@ -18,7 +19,15 @@ from abstep.compare.describe import described_side, path_row, rank_rows, validit
 from abstep.compare.detail import PairDetail
 from abstep.compare.explain import explanation
 from abstep.compare.sides import compared_ranks, run_metrics, side, weights
-from abstep.compare.slots import slot_label, slot_presence, slot_splits, slot_table, slot_windows, with_slots
+from abstep.compare.slots import (
+    slot_independent,
+    slot_label,
+    slot_presence,
+    slot_splits,
+    slot_table,
+    slot_windows,
+    with_slots,
+)
 from abstep.compare.statistics import (
     ONE_RUN_SENTENCE,
     StatisticsOptions,
@@ -151,6 +160,7 @@ def compare(
         not_called=found.intervals_not_called,
         below_floor=found.intervals_below_floor,
         step_p50=(found.step_p50.base, found.step_p50.variant),
+        beside_compute=tuple(row for measured, share in pair for row in beside_compute(measured, share)),
         control=None if checks.status == "not_comparable" else control(slowed, metrics, options.statistics()),
         no_communication=base.instances.is_empty()
         and variant.instances.is_empty()
@@ -172,6 +182,10 @@ def slot_rows(
         for own, (measured, weights) in zip(parts, pair, strict=True)
     ]
     presences = [slot_presence(own, weights) for own, (_, weights) in zip(parts, pair, strict=True)]
+    hidden = [
+        slot_independent(own, measured.instances, weights)
+        for own, (measured, weights) in zip(parts, pair, strict=True)
+    ]
     table = slot_table(parts)
     several = table["group"].n_unique() > 1
     for row in table.iter_rows(named=True):
@@ -198,6 +212,8 @@ def slot_rows(
                 variant_transport=splits[1].get(row["slot"], ABSENT)[1],
                 base_presence=presences[0].get(row["slot"], 0.0),
                 variant_presence=presences[1].get(row["slot"], 0.0),
+                base_independent=hidden[0].get(row["slot"]),
+                variant_independent=hidden[1].get(row["slot"]),
                 split_uncertain=max(
                     (split[2] for side in splits if (split := side.get(row["slot"], ABSENT))[2] is not None),
                     default=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.units import pct_text, time_text
+from abstep.units import bytes_text, pct_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MATTERS = 0.01  # of the step: less is not worth a sentence
 PAIRS_NAMED = 2
 CONTROL = 0.01
+LONGER = 0.10  # beside compute against alone: less is not worth a sentence
 DOING = {
     "compute": "its own compute ends later",
     "host": "its host launches later (data loading, Python, or another process)",
@@ -103,6 +104,22 @@ def contention_sentences(comparison: Comparison) -> Iterator[str]:
             + (f" ({named})." if named else "; no pair of it is shown to have changed.")
         )
     yield from _control_sentences(comparison)
+
+
+def beside_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say how much longer collectives take beside compute than alone, at equal bytes, where both were seen."""
+    for row in comparison.beside_compute:
+        alone, beside = row.alone_transport, row.beside_transport
+        what = "transport"
+        if alone is None or beside is None:
+            alone, beside, what = row.alone_duration, row.beside_duration, "duration"
+        if alone is None or beside is None or not alone or abs(beside / alone - 1) < LONGER:
+            continue
+        size = "" if row.bytes is None else f" of {bytes_text(row.bytes)}"
+        yield (
+            f"In the {row.side}, {row.collective}{size} has {time_text(beside)} of {what} beside compute and "
+            f"{time_text(alone)} alone ({beside / alone:.2f} times)."
+        )
 
 
 def _control_sentences(comparison: Comparison) -> Iterator[str]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from abstep.compare.comparison import Check, Comparability, SettingChange
-from abstep.compare.signatures import matched_share
+from abstep.compare.signatures import alike, matched_share
 from abstep.compare.work import (
     bytes_by_role,
     collective_kinds,
     forward_shapes,
     passes_a_step,
     signature_table,
+    told_by_both,
 )
 
 if TYPE_CHECKING:
@@ -168,7 +169,8 @@ def _steps(side: MeasuredSide) -> str | None:
 
 
 def _semantics(base: MeasuredSide, variant: MeasuredSide) -> Check:
-    ours, theirs = collective_kinds(base), collective_kinds(variant)
+    told = told_by_both(base, variant)
+    ours, theirs = collective_kinds(base, told), collective_kinds(variant, told)
     texts = [", ".join(sorted(" ".join(kind) for kind in kinds)) or "none" for kinds in (ours, theirs)]
     if ours == theirs:
         return _check("collective_semantics", "pass", texts[0], texts[1])
@@ -227,7 +229,7 @@ def _inputs(base: MeasuredSide, variant: MeasuredSide) -> Check:
 
 
 def _work(base: MeasuredSide, variant: MeasuredSide) -> Check:
-    share = matched_share(signature_table(base), signature_table(variant))
+    share = matched_share(*alike(signature_table(base), signature_table(variant)))
     if share is None:
         return _check("compute_work", "unknown", "unknown", "unknown", "no compute")
     status = "pass" if share >= SAME_WORK else "warn" if share >= NEAR_WORK else "fail"

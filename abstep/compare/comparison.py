@@ -231,6 +231,28 @@ class CollectiveRow:
 
 
 @dataclass(frozen=True)
+class BesideCompute:
+    """The reverse of contention: one side's collectives at equal bytes, beside compute and alone; SEMANTICS 6.
+
+    Means of one instance, ns and decimal GB/s; None where fewer than three instances are of that kind.
+    """
+
+    side: str
+    collective: str
+    group: str
+    phase: str
+    bytes: int | None
+    alone_count: int
+    beside_count: int
+    alone_duration: float | None
+    beside_duration: float | None
+    alone_transport: float | None
+    beside_transport: float | None
+    alone_busbw_gb_s: float | None
+    beside_busbw_gb_s: float | None
+
+
+@dataclass(frozen=True)
 class RankRow:
     """One side's categories on one rank."""
 
@@ -338,6 +360,7 @@ class Comparison:
     step_p50: tuple[float | None, float | None] = (None, None)  # description only
     no_communication: bool = False
     control: Control | None = None
+    beside_compute: tuple[BesideCompute, ...] = ()
     unmatched: Sequence[Mapping[str, Any]] = ()
     detail: Detail | None = field(default=None, compare=False, repr=False)
 

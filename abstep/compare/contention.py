@@ -10,6 +10,7 @@ import polars as pl
 
 from abstep.compare.comparison import ContentionRow, Control
 from abstep.compare.sides import CELL
+from abstep.compare.signatures import alike
 from abstep.compare.slots import with_slots
 from abstep.compare.statistics import compare_runs
 from abstep.measure.contention import SIGNATURE
@@ -64,13 +65,14 @@ def contention(
         renamed: see `slots.with_slots`.
 
     """
-    quiet = [_own(side.run.signatures, side) for side in (base, variant)]
+    quiet = alike(*(_own(side.run.signatures, side) for side in (base, variant)))
+    beside = alike(*(_own(side.run.beside, side) for side in (base, variant)))
     usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(quiet, typical, strict=True)]
     alone = _alone(usual[0], usual[1])
     values, facts = [], []
-    sides = zip(("base", "variant"), (base, variant), (None, renamed), typical, strict=True)
-    for name, side, names, cells in sides:
-        paired = _pairs(side, names).join(alone, on=ALONE, how="left", nulls_equal=True)
+    sides = zip(("base", "variant"), (base, variant), beside, (None, renamed), typical, strict=True)
+    for name, side, own, names, cells in sides:
+        paired = _pairs(own, names).join(alone, on=ALONE, how="left", nulls_equal=True)
         scale = pl.col("scale") if name == "base" else pl.lit(1.0)
         excess = (pl.col("share_ns") - pl.col(f"alone_{name}") * pl.col("share")) * scale
         known = paired.with_columns(excess.alias("excess")).drop_nulls("excess")
@@ -209,10 +211,10 @@ def _ratio(level: str) -> pl.Expr:
     return pl.when(ours > 0).then(theirs / ours)
 
 
-def _pairs(side: MeasuredSide, renamed: pl.DataFrame | None) -> pl.DataFrame:
+def _pairs(beside: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
     """Name what ran beside what: `MeasuredRun.beside` with pair, compute and slot."""
     return (
-        with_slots(_own(side.run.beside, side), renamed)
+        with_slots(beside, renamed)
         .with_columns(_compute_label().alias("compute"))
         .with_columns(pl.concat_str("compute", "slot", separator=" | ").alias("pair"))
     )

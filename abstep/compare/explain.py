@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.compare.causes import contention_sentences, isolated_sentences, lateness_sentences, path_sentences
+from abstep.compare.causes import (
+    beside_sentences,
+    contention_sentences,
+    isolated_sentences,
+    lateness_sentences,
+    path_sentences,
+)
 from abstep.compare.comparison import Explanation
 from abstep.model import ExposedKind
 from abstep.units import pct_text, time_text
@@ -39,6 +45,7 @@ def explanation(comparison: Comparison) -> Explanation:
             *_slots(comparison, named),
             *lateness_sentences(comparison),
             *contention_sentences(comparison),
+            *beside_sentences(comparison),
             *_accounted(comparison),
             *path_sentences(comparison),
             *isolated_sentences(comparison),

@@ -26,6 +26,19 @@ class MatchedWork:
     added: pl.DataFrame
 
 
+SHAPES = "[["
+"""Recorded operator shapes start so; a grid does not."""
+
+
+def alike(base: pl.DataFrame, variant: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Leave shapes out of both signature tables where only one side recorded them: a grid is no shape."""
+    recorded = [side["shape"].drop_nulls().str.starts_with(SHAPES).any() for side in (base, variant)]
+    if recorded[0] == recorded[1]:
+        return base, variant
+    bare = pl.lit(None, dtype=pl.String).alias("shape")
+    return base.with_columns(bare), variant.with_columns(bare)
+
+
 def match_work(base: pl.DataFrame, variant: pl.DataFrame) -> MatchedWork:
     """Match two signature tables level by level; counts decide how much of a signature matched.
 

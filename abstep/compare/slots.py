@@ -92,6 +92,18 @@ def slot_splits(
     return {slot: (peer, transport, uncertain) for slot, peer, transport, uncertain in split.iter_rows()}
 
 
+def slot_independent(parts: pl.DataFrame, instances: pl.DataFrame, weights: Weights) -> dict[str, float]:
+    """Return slot -> compute that could have hidden its collectives (SEMANTICS 4), mean a window and rank.
+
+    Each collective counts once, with the compute between its first valid launch and its consumer; slots whose
+    collectives have no consumer or no launch record are left out.
+    """
+    known = instances.drop_nulls("independent_ns").select("row", "independent_ns")
+    booked = parts.select(*CELL, "slot", "row").unique().join(weights.cells, on=CELL, how="inner")
+    summed = booked.join(known, on="row", how="inner").group_by("slot")
+    return dict(summed.agg((pl.col("independent_ns") * pl.col("weight")).sum().alias("time")).iter_rows())
+
+
 def slot_presence(parts: pl.DataFrame, weights: Weights) -> dict[str, float]:
     """Return slot -> share of typical windows in which any rank has any of it."""
     held = parts.filter(pl.col("exposed_ns") > 0).select("slot", *CELL).unique()

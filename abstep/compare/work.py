@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from abstep.measure.groups import UNKNOWN_GROUP
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from abstep.compare.sides import MeasuredSide
 
 SHAPES = "[["
@@ -28,9 +32,25 @@ def signature_table(side: MeasuredSide) -> pl.DataFrame:
     )
 
 
-def collective_kinds(side: MeasuredSide) -> set[tuple[str, ...]]:
-    """Return the (kind, group role, dtype, reduction) of all collectives launched in completed windows."""
-    rows = side.instances.select("collective", "group", "dtype", "reduction").unique()
+KIND = ("collective", "group", "dtype", "reduction")
+
+
+def told_by_both(base: MeasuredSide, variant: MeasuredSide) -> tuple[str, ...]:
+    """Return the parts of a collective's semantics that every collective of both sides has on record."""
+    return tuple(
+        column
+        for column in KIND
+        if column == "collective"
+        or all(
+            not side.instances[column].null_count() and not (side.instances[column] == UNKNOWN_GROUP).any()
+            for side in (base, variant)
+        )
+    )
+
+
+def collective_kinds(side: MeasuredSide, columns: Sequence[str] = KIND) -> set[tuple[str, ...]]:
+    """Return the (kind, group role, dtype, reduction), as far as asked for, of all collectives in completed windows."""
+    rows = side.instances.select(columns).unique()
     return {tuple(str(part) for part in row if part is not None) for row in rows.iter_rows()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import polars as pl
@@ -52,6 +53,10 @@ def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
         pl.len().over("instance").alias("members"),
         pl.coalesce("group_size", pl.lit(world, dtype=pl.Int32)).alias("expected"),
     )
+    if _several_groups(files):
+        # which of the job's groups a collective without metadata ran in is not known: its members are not either
+        nameless = pl.col("group_name").is_null() & pl.col("group_ranks").is_null()
+        paired = paired.with_columns(pl.when(~nameless).then("expected").otherwise(0).alias("expected"))
     together = pl.col("collective").is_in(TOGETHER)
     complete = pl.col("members") == pl.col("expected").fill_null(pl.col("traced"))
     ends = paired.filter(together & (pl.col("members") > 1) & _not_first()).select(
@@ -117,6 +122,17 @@ def split_parts(parts: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
         .with_columns((pl.col("exposed_ns") - pl.col("peer_wait_ns")).alias("transport_ns"))
         .drop("last_arrival")
     )
+
+
+def _several_groups(files: pl.DataFrame) -> bool:
+    """Whether the job is recorded to have process groups with different members."""
+    members = {
+        tuple(group.get("ranks") or ())
+        for text in files["groups"].drop_nulls().unique()
+        for group in json.loads(text)
+        if isinstance(group, dict) and group.get("pg_size", 2) > 1
+    }
+    return len(members - {()}) > 1
 
 
 def _not_first() -> pl.Expr:

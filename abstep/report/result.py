@@ -65,6 +65,12 @@ def result(comparison: Comparison) -> dict[str, Any]:
         "intervals": [_slot(row, judged=judged) for row in comparison.intervals],
         "contention": [_contention(row, judged=judged) for row in comparison.contention],
         "collectives": [_collective(row) for row in comparison.collectives],
+        "collective_contention": [
+            _texts(row, "side", "collective", "group", "phase", "bytes", "alone_count", "beside_count")
+            | _times(row, "alone_duration", "beside_duration", "alone_transport", "beside_transport")
+            | _numbers(row, "alone_busbw_gb_s", "beside_busbw_gb_s")
+            for row in comparison.beside_compute
+        ],
         "ranks": [_rank(row) for row in comparison.ranks],
         "path": [_path(row) for row in comparison.path],
         "explanation": {
