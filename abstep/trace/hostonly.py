@@ -76,6 +76,7 @@ def host_spans(gathered: Gather, group: dict[str, Any]) -> SpanColumns:
     tree = PathTree(gathered.names)
     found = _found(gathered, tree)
     rows = {name: found[name] for name in _DTYPES}
+    found.close()
     by_role = [np.flatnonzero(rows["role"] == role) for role in (WORK, LAUNCH, PROGRESS, STRAY)]
     work, launch, progress, stray = (
         indices[np.lexsort((rows["end"][indices], rows["start"][indices]))] for indices in by_role
