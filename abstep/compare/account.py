@@ -93,8 +93,8 @@ def work_table(side: MeasuredSide, weights: Weights) -> pl.DataFrame:
     keys = ("operator", "operator_path", "base", "shape")
     return (
         side.run.work.filter(pl.col("rank").is_in(list(side.ranks)))
-        .join(weights.cells, on=["repeat", "step"], how="inner")
-        .group_by(keys)
+        .join(weights.cells, on=["repeat", "step"], how="inner", maintain_order="left")
+        .group_by(keys, maintain_order=True)
         .agg((pl.col("count") * pl.col("weight")).sum(), (pl.col("ns") * pl.col("weight")).sum())
         .sort(keys, nulls_last=True)
     )

@@ -28,6 +28,7 @@ SUMMED = (
     "slack_ns",
     "bytes",
 )
+POINT_TO_POINT = ("send", "recv", "send_recv")
 LATE_SHARE = 0.60
 LATE_LEAD = 3.0
 
@@ -43,9 +44,9 @@ def collective_rows(
         isolated: what a collective takes alone; its own kind gets `isolated`, the others null.
 
     """
-    exposed = side.parts.group_by("row").agg(pl.col("exposed_ns").sum())
+    exposed = side.parts.group_by("row", maintain_order=True).agg(pl.col("exposed_ns").sum())
     instances = (
-        side.instances.join(weights.cells, on=CELL, how="inner")
+        side.instances.join(weights.cells, on=CELL, how="inner", maintain_order="left")
         .join(exposed, on="row", how="left", maintain_order="left")
         .with_columns(
             pl.col("exposed_ns").fill_null(0),
@@ -55,7 +56,8 @@ def collective_rows(
     rows = []
     for keys, group in sorted(instances.partition_by(KEYS, as_dict=True).items()):
         means = {name: _mean(group, name) for name in SUMMED}
-        late = late_rank(group)
+        # waiting in a pipeline is its schedule, never evidence of a late rank
+        late = (None, None, None) if str(keys[0]) in POINT_TO_POINT else late_rank(group)
         called, lead = is_persistently_late(group, late)
         collective, role, phase = (str(key) for key in keys)
         rows.append(
@@ -111,7 +113,9 @@ def _bus_bandwidth(group: pl.DataFrame, collective: str) -> float | None:
         return None
     moved = sum(
         bus_factor(collective, int(size)) * float(total)
-        for size, total in known.group_by("expected").agg(pl.col("bytes").sum()).iter_rows()
+        for size, total in known.group_by("expected", maintain_order=True)
+        .agg(pl.col("bytes").sum())
+        .iter_rows()
     )
     transport = float(known["transport_ns"].sum())
     return moved / transport if transport > 0 else None
@@ -127,12 +131,14 @@ def late_rank(group: pl.DataFrame) -> tuple[int | None, float | None, str | None
     if last.is_empty():
         return None, None, None
     taking_part = (
-        group.drop_nulls("late_rank").group_by("rank").agg(pl.col("instance").n_unique().alias("instances"))
+        group.drop_nulls("late_rank")
+        .group_by("rank", maintain_order=True)
+        .agg(pl.col("instance").n_unique().alias("instances"))
     )
     counts = (
-        last.group_by("rank")
+        last.group_by("rank", maintain_order=True)
         .agg(pl.col("instance").n_unique().alias("last"))
-        .join(taking_part, on="rank")
+        .join(taking_part, on="rank", maintain_order="left")
         .sort(["last", "rank"], descending=[True, False])
     )
     rank, times, instances = counts.row(0)
@@ -147,8 +153,10 @@ def late_reason(group: pl.DataFrame, rank: int) -> str | None:
     for other collectives longer than they did is queue too; the remainder is host.
     """
     usual = pl.col("busy_ns", "waited_ns").median().name.prefix("usual_")
-    others = group.filter(pl.col("rank") != rank).group_by("instance").agg(usual)
-    own = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank)).join(others, on="instance")
+    others = group.filter(pl.col("rank") != rank).group_by("instance", maintain_order=True).agg(usual)
+    own = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank)).join(
+        others, on="instance", maintain_order="left"
+    )
     known = own.drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual_busy_ns"])
     if known.is_empty():
         return None

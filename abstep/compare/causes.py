@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from abstep.compare.across import POINT_TO_POINT
 from abstep.units import bytes_text, pct_text, time_text
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ def _what_waited(comparison: Comparison) -> Iterator[str]:
     sums: dict[tuple[str, str], float | None] = {}
     for name in ("peer_wait", "transport"):
         for side in ("base", "variant"):
-            values = [getattr(row, name) for row in comparison.collectives if row.side == side]
+            values = [
+                getattr(row, name)
+                for row in comparison.collectives
+                if row.side == side and row.collective not in POINT_TO_POINT
+            ]
             sums[side, name] = None if not values or any(value is None for value in values) else sum(values)
     ours, theirs = sums["base", "peer_wait"], sums["variant", "peer_wait"]
     before, after = sums["base", "transport"], sums["variant", "transport"]

@@ -72,12 +72,12 @@ def contention(
     values, facts = [], []
     sides = zip(("base", "variant"), (base, variant), beside, (None, renamed), typical, strict=True)
     for name, side, own, names, cells in sides:
-        paired = _pairs(own, names).join(alone, on=ALONE, how="left", nulls_equal=True)
+        paired = _pairs(own, names).join(alone, on=ALONE, how="left", nulls_equal=True, maintain_order="left")
         scale = pl.col("scale") if name == "base" else pl.lit(1.0)
         excess = (pl.col("share_ns") - pl.col(f"alone_{name}") * pl.col("share")) * scale
         known = paired.with_columns(excess.alias("excess")).drop_nulls("excess")
         values.append(
-            known.group_by(*CELL, "pair")
+            known.group_by(*CELL, "pair", maintain_order=True)
             .agg(pl.col("excess").sum().round().cast(pl.Int64).alias("excess_ns"))
             .sort(*CELL, "pair"),
         )
@@ -85,7 +85,7 @@ def contention(
     borrowed = pl.any_horizontal(pl.col("borrowed_base", "borrowed_variant").fill_null(value=False))
     pairs = (
         facts[0]
-        .join(facts[1], on=("pair", *PAIR, "collective"), how="full", coalesce=True)
+        .join(facts[1], on=("pair", *PAIR, "collective"), how="full", coalesce=True, maintain_order="left")
         .with_columns(borrowed.alias("borrowed"))
         .sort("pair")
     )
@@ -179,10 +179,10 @@ def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:
         for level, columns in (("rank", ALONE), ("run", SIGNATURE)):
             mean = pl.col("alone_ns").sum() / pl.col("alone_count").sum()
             enough = pl.when(pl.col("alone_count").sum() >= LEAST_ALONE).then(mean)
-            means = own.group_by(columns).agg(
+            means = own.group_by(columns, maintain_order=True).agg(
                 enough.alias(f"{level}_{name}"), pl.col("alone_count").sum().alias(f"{level}_count_{name}")
             )
-            keys = keys.join(means, on=columns, how="left", nulls_equal=True)
+            keys = keys.join(means, on=columns, how="left", nulls_equal=True, maintain_order="left")
     keys = keys.with_columns(
         _ratio("rank").over("rank").alias("rank_ratio"), _ratio("run").alias("run_ratio")
     )
@@ -233,7 +233,7 @@ def _facts(name: str, paired: pl.DataFrame, windows: int) -> pl.DataFrame:
     alone = pl.col(f"alone_{name}") * pl.col("long_count")
     known = pl.col(f"alone_{name}") > 0
     expected = alone.filter(known).sum()
-    return paired.group_by("pair", *PAIR, "collective").agg(
+    return paired.group_by("pair", *PAIR, "collective", maintain_order=True).agg(
         (pl.col("overlap_ns").sum() / max(1, windows)).alias(f"overlap_{name}"),
         pl.when(expected > 0).then(pl.col("long_ns").filter(known).sum() / expected).alias(f"stretch_{name}"),
         pl.col("borrowed").any().alias(f"borrowed_{name}"),
@@ -250,10 +250,14 @@ def _control(
         step, control_ns (Int64, summed over ranks).
 
     """
-    totals = [own.group_by(SIGNATURE).agg(pl.col("overlap_ns", "count").sum()) for own in usual]
+    totals = [
+        own.group_by(SIGNATURE, maintain_order=True).agg(pl.col("overlap_ns", "count").sum()) for own in usual
+    ]
     quiet = (
         totals[0]
-        .join(totals[1], on=SIGNATURE, how="inner", nulls_equal=True, suffix="_variant")
+        .join(
+            totals[1], on=SIGNATURE, how="inner", nulls_equal=True, suffix="_variant", maintain_order="left"
+        )
         .filter(
             (pl.col("overlap_ns") == 0)
             & (pl.col("overlap_ns_variant") == 0)
@@ -262,12 +266,17 @@ def _control(
         .select(SIGNATURE)
     )
     kept = [own.join(quiet, on=SIGNATURE, how="semi", nulls_equal=True) for own in usual]
-    windows = tuple(own.group_by(CELL).agg(pl.col("ns").sum().alias("control_ns")).sort(CELL) for own in kept)
-    by_rank = [own.group_by(ALONE).agg(pl.col("ns", "count").sum()) for own in kept]
-    both = by_rank[0].join(by_rank[1], on=ALONE, how="inner", nulls_equal=True, suffix="_variant")
+    windows = tuple(
+        own.group_by(CELL, maintain_order=True).agg(pl.col("ns").sum().alias("control_ns")).sort(CELL)
+        for own in kept
+    )
+    by_rank = [own.group_by(ALONE, maintain_order=True).agg(pl.col("ns", "count").sum()) for own in kept]
+    both = by_rank[0].join(
+        by_rank[1], on=ALONE, how="inner", nulls_equal=True, suffix="_variant", maintain_order="left"
+    )
     weight = pl.min_horizontal("count", "count_variant")
     sums = (
-        both.group_by("rank")
+        both.group_by("rank", maintain_order=True)
         .agg(
             (pl.col("ns") / pl.col("count") * weight).sum().alias("ours"),
             (pl.col("ns_variant") / pl.col("count_variant") * weight).sum().alias("theirs"),

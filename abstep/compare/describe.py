@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.compare.across import POINT_TO_POINT
 from abstep.compare.comparability import settings_of
 from abstep.compare.comparison import ClockRow, Dropped, Milestones, PathRow, RankRow, Side, ValidityRow
 from abstep.measure.milestones import MILESTONES
@@ -103,10 +104,12 @@ def _per_rank(measured: MeasuredSide, weights: Weights, value: str) -> dict[int,
 
 def _mean_lateness(measured: MeasuredSide, weights: Weights) -> dict[int, float]:
     """Return each rank's mean arrival after the first rank's, over split instances of typical windows."""
-    known = measured.instances.drop_nulls("lateness_ns").join(
-        weights.cells, on=["repeat", "step"], how="inner"
+    known = (
+        measured.instances.filter(~pl.col("collective").is_in(POINT_TO_POINT))
+        .drop_nulls("lateness_ns")
+        .join(weights.cells, on=["repeat", "step"], how="inner", maintain_order="left")
     )
-    means = known.group_by("rank").agg(
+    means = known.group_by("rank", maintain_order=True).agg(
         ((pl.col("lateness_ns") * pl.col("weight")).sum() / pl.col("weight").sum()).alias("mean")
     )
     return dict(means.sort("rank").iter_rows())
@@ -124,7 +127,7 @@ def _dropped(measured: MeasuredSide, later: Sequence[Sequence[StatisticsDropped]
     ranks = windows["rank"].n_unique()
     cut = (
         windows.drop_nulls("reason")
-        .group_by("repeat", "step", "reason")
+        .group_by("repeat", "step", "reason", maintain_order=True)
         .agg(pl.col("rank").sort())
         .sort("repeat", "step", "reason")
     )
@@ -145,8 +148,8 @@ def _dropped(measured: MeasuredSide, later: Sequence[Sequence[StatisticsDropped]
 def _clocks(measured: MeasuredSide) -> tuple[ClockRow, ...]:
     shifts = (
         measured.run.cut.tables.files.filter(pl.col("rank").is_in(list(measured.ranks)))
-        .join(measured.run.cut.shifts.shifts, on="file", how="left")
-        .group_by("repeat", "rank")
+        .join(measured.run.cut.shifts.shifts, on="file", how="left", maintain_order="left")
+        .group_by("repeat", "rank", maintain_order=True)
         .agg(pl.col("shift_ns").min())
         .sort("repeat", "rank")
     )
@@ -167,7 +170,7 @@ def _clocks(measured: MeasuredSide) -> tuple[ClockRow, ...]:
 
 def path_row(measured: MeasuredSide, weights: Weights) -> PathRow:
     """Return the dependency path's time by kind, mean over the typical steps whose path could be walked."""
-    walked = measured.run.path.join(weights.cells, on=["repeat", "step"], how="inner")
+    walked = measured.run.path.join(weights.cells, on=["repeat", "step"], how="inner", maintain_order="left")
     cells = walked.unique(["repeat", "step"])
     weight = float(cells["weight"].sum())
     if not weight:
@@ -177,7 +180,9 @@ def path_row(measured: MeasuredSide, weights: Weights) -> PathRow:
         for kind in ("compute", "transport", "host", "idle")
     }
     length = pl.sum_horizontal("compute_ns", "transport_ns", "host_ns", "idle_ns") * pl.col("weight")
-    by_rank = dict(walked.group_by("rank").agg(length.sum().alias("time")).sort("rank").iter_rows())
+    by_rank = dict(
+        walked.group_by("rank", maintain_order=True).agg(length.sum().alias("time")).sort("rank").iter_rows()
+    )
     whole = sum(by_rank.values())
     shares = {rank: (by_rank.get(rank, 0.0) / whole if whole else 0.0) for rank in measured.ranks}
     return PathRow(measured.name, **means, ranks=shares)
@@ -211,7 +216,7 @@ def validity_rows(measured: MeasuredSide) -> list[ValidityRow]:
 
 def _ideal(measured: MeasuredSide, weights: Weights) -> float | None:
     own = measured.run.ideal.filter(pl.col("rank").is_in(list(measured.ranks))).join(
-        weights.cells, on=["repeat", "step"], how="inner"
+        weights.cells, on=["repeat", "step"], how="inner", maintain_order="left"
     )
     if own.is_empty() or own["ideal_ns"].null_count():
         return None
@@ -220,9 +225,7 @@ def _ideal(measured: MeasuredSide, weights: Weights) -> float | None:
 
 def _milestones(measured: MeasuredSide, weights: Weights) -> Milestones:
     own = measured.run.milestones.filter(pl.col("rank").is_in(list(measured.ranks))).join(
-        weights.cells,
-        on=["repeat", "step"],
-        how="inner",
+        weights.cells, on=["repeat", "step"], how="inner", maintain_order="left"
     )
     means = {}
     for name in MILESTONES:

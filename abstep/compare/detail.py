@@ -58,7 +58,7 @@ class PairDetail:
         return pl.concat(frames)
 
     def slot_instances(self, slot: str) -> pl.DataFrame:
-        """Return the collectives whose exposed time was booked to a slot; see `comparison.Detail`."""
+        """Return the collectives whose exposed time was booked to a slot, on all their ranks (`comparison.Detail`)."""
         frames = []
         for name, (measured, _) in self._sides.items():
             booked = (
@@ -67,57 +67,12 @@ class PairDetail:
                 .group_by("row")
                 .agg(pl.col("exposed_ns").sum())
             )
-            rows = measured.instances.join(booked, on="row", how="inner")
-            frames.append(self._instance_columns(name, measured, rows))
+            of_slot = measured.instances.join(booked, on="row", how="semi")["instance"]
+            rows = measured.instances.filter(pl.col("instance").is_in(of_slot.implode())).join(
+                booked, on="row", how="left"
+            )
+            frames.append(_on_common_clock(name, measured, rows))
         return pl.concat(frames)
-
-    def _instance_columns(self, name: str, measured: MeasuredSide, rows: pl.DataFrame) -> pl.DataFrame:
-        lowest = (
-            measured.windows.sort("rank")
-            .group_by("repeat", "step", maintain_order=True)
-            .agg(pl.col("start_ns").first().alias("origin"))
-        )
-        order = pl.col("start_ns").rank("ordinal").over("repeat", "step", "rank")
-        with_unknown = rows.with_columns(
-            pl.lit(None, dtype=kind).alias(column)
-            for column, kind in (
-                ("last_arrival_ns", pl.Int64),
-                ("peer_wait_ns", pl.Int64),
-                ("transport_ns", pl.Int64),
-                ("instance", pl.Int64),
-            )
-            if column not in rows.columns
-        )
-        return (
-            with_unknown.join(lowest, on=["repeat", "step"], how="left")
-            .with_columns(order.cast(pl.Int64).alias("order"))
-            .select(
-                pl.lit(name).alias("side"),
-                "repeat",
-                "step",
-                pl.coalesce("instance", "order").alias("instance"),
-                pl.format("{} #{}", "collective", "order").alias("label"),
-                "rank",
-                *(
-                    (pl.col(column) - pl.col("origin")).alias(f"{column.removesuffix('_ns')}_ns")
-                    for column in (
-                        "host_launch",
-                        "first_valid_launch",
-                        "start_ns",
-                        "end_ns",
-                        "last_arrival_ns",
-                    )
-                ),
-                "queue_ns",
-                "peer_wait_ns",
-                "transport_ns",
-                "consumer",
-                (pl.col("consumer_start") - pl.col("origin")).alias("consumer_start_ns"),
-                "slack_ns",
-                "exposed_ns",
-            )
-            .sort("repeat", "step", "instance", "rank")
-        )
 
     def _window(self, side: str, repeat: int, step: int, rank: int) -> tuple[int, int, int]:
         windows = self._sides[side][0].windows.filter(
@@ -170,6 +125,8 @@ class PairDetail:
                 pl.col("start_ns") - start,
                 pl.col("end_ns") - start,
                 "exposed_ns",
+                "peer_wait_ns",
+                "transport_ns",
                 "consumer",
             )
             .sort("start_ns", "slot")
@@ -234,3 +191,46 @@ class PairDetail:
             nearest = (pl.col("value") - pl.col("value").mean()).abs()
             found.append(typical.sort(nearest, "repeat", "step").select("repeat", "step").row(0))
         return found[0], found[1]
+
+
+def _on_common_clock(name: str, measured: MeasuredSide, rows: pl.DataFrame) -> pl.DataFrame:
+    """Put instances' times on the common clock, from the window's start on the lowest rank.
+
+    Where a rank's offset is not known its own clock stands in: the split is null there, and screens say so.
+    """
+    clock = measured.run.across.clock
+    times = ("host_launch", "first_valid_launch", "start_ns", "end_ns", "last_arrival", "consumer_start")
+    placed = clock.on_common(rows, *times)
+    windows = clock.on_common(measured.windows, "start_ns").sort("rank")
+    lowest = windows.group_by("repeat", "step", maintain_order=True).agg(
+        pl.coalesce("start_ns_common", "start_ns").first().alias("origin")
+    )
+    order = pl.col("instance").rank("dense").over("repeat", "step").cast(pl.Int64)
+    return (
+        placed.join(lowest, on=["repeat", "step"], how="left")
+        .with_columns(order.alias("order"))
+        .select(
+            pl.lit(name).alias("side"),
+            "repeat",
+            "step",
+            "instance",
+            pl.format("{} #{}", "collective", "order").alias("label"),
+            "rank",
+            *(
+                (pl.coalesce(f"{column}_common", column) - pl.col("origin")).alias(
+                    f"{column.removesuffix('_ns')}_ns"
+                )
+                for column in times[:5]
+            ),
+            "queue_ns",
+            "peer_wait_ns",
+            "transport_ns",
+            "consumer",
+            (pl.coalesce("consumer_start_common", "consumer_start") - pl.col("origin")).alias(
+                "consumer_start_ns"
+            ),
+            "slack_ns",
+            pl.col("exposed_ns").fill_null(0),
+        )
+        .sort("repeat", "step", "instance", "rank")
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from abstep.compare.across import POINT_TO_POINT
 from abstep.compare.causes import (
     beside_sentences,
     contention_sentences,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from abstep.compare.comparison import Comparison, SlotRow
 
-POINT_TO_POINT = ("send", "recv", "send_recv")
 CHANGED = ("disappeared", "shrank", "grew", "appeared")
 SLOTS_NAMED = 3
 LONGER = 1.05

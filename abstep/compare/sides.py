@@ -72,11 +72,11 @@ class Weights:
             by: what to group by.
 
         """
-        weighed = frame.join(self.cells, on=CELL, how="inner").with_columns(
+        weighed = frame.join(self.cells, on=CELL, how="inner", maintain_order="left").with_columns(
             (pl.col(value) * pl.col("weight")).alias(value),
         )
         if by:
-            return weighed.group_by(by).agg(pl.col(value).sum()).sort(by)
+            return weighed.group_by(by, maintain_order=True).agg(pl.col(value).sum()).sort(by)
         return weighed.select(pl.col(value).sum())
 
     def total(self, frame: pl.DataFrame, value: str) -> float:
@@ -131,7 +131,7 @@ def run_metrics(
     """
     windows = (
         measured.windows.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("length"))
-        .group_by(CELL)
+        .group_by(CELL, maintain_order=True)
         .agg(pl.col("length", *CATEGORIES).sum())
         .sort(CELL)
     )
@@ -159,7 +159,12 @@ def _columns(
 ) -> Mapping[str, NDArray[np.int64]]:
     """Spread a long frame into one int64 column a key, 0 where absent, in the order of `windows`."""
     cells = windows.select(CELL).with_row_index("cell")
-    placed = long.group_by(*CELL, key).agg(pl.col(value).sum()).join(cells, on=CELL, how="inner").sort(key)
+    placed = (
+        long.group_by(*CELL, key, maintain_order=True)
+        .agg(pl.col(value).sum())
+        .join(cells, on=CELL, how="inner", maintain_order="left")
+        .sort(key)
+    )
     columns = {}
     for (name,), frame in placed.partition_by(key, as_dict=True, maintain_order=True).items():
         column = np.zeros(len(cells), dtype=np.int64)

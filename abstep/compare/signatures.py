@@ -51,12 +51,12 @@ def match_work(base: pl.DataFrame, variant: pl.DataFrame) -> MatchedWork:
     matched = []
     for level, keys in enumerate(LEVELS):
         totals = [
-            side.group_by(keys).agg(pl.col("count").sum().alias(f"count_{name}"))
+            side.group_by(keys, maintain_order=True).agg(pl.col("count").sum().alias(f"count_{name}"))
             for side, name in ((left, "base"), (right, "variant"))
         ]
         shared = (
             totals[0]
-            .join(totals[1], on=keys, how="inner", nulls_equal=True)
+            .join(totals[1], on=keys, how="inner", nulls_equal=True, maintain_order="left")
             .with_columns(
                 pl.min_horizontal("count_base", "count_variant").alias("both"),
             )
@@ -74,7 +74,7 @@ def match_work(base: pl.DataFrame, variant: pl.DataFrame) -> MatchedWork:
             )
         took = [
             part.filter(pl.col("part") > 0)
-            .group_by(keys)
+            .group_by(keys, maintain_order=True)
             .agg(
                 pl.col("operator", "base").sort_by("operator", "base").first().name.suffix("_shown"),
                 (pl.col("ns") * pl.col("part")).sum().alias(name),
@@ -83,7 +83,13 @@ def match_work(base: pl.DataFrame, variant: pl.DataFrame) -> MatchedWork:
         ]
         matched.append(
             took[0]
-            .join(took[1].select(*keys, "variant_ns"), on=keys, how="inner", nulls_equal=True)
+            .join(
+                took[1].select(*keys, "variant_ns"),
+                on=keys,
+                how="inner",
+                nulls_equal=True,
+                maintain_order="left",
+            )
             .select(
                 pl.lit(level, dtype=pl.Int8).alias("level"),
                 pl.col("operator_shown").alias("operator"),
@@ -102,10 +108,12 @@ def matched_share(base: pl.DataFrame, variant: pl.DataFrame) -> float | None:
     if not all(totals):
         return None
     keys = LEVELS[0]
-    sums = [side.group_by(keys).agg(pl.col("count", "ns").sum()) for side in (base, variant)]
+    sums = [
+        side.group_by(keys, maintain_order=True).agg(pl.col("count", "ns").sum()) for side in (base, variant)
+    ]
     both = (
         sums[0]
-        .join(sums[1], on=keys, how="inner", nulls_equal=True, suffix="_variant")
+        .join(sums[1], on=keys, how="inner", nulls_equal=True, suffix="_variant", maintain_order="left")
         .with_columns(
             pl.min_horizontal("count", "count_variant").alias("shared"),
         )
@@ -127,4 +135,8 @@ def _rest(part: pl.DataFrame) -> pl.DataFrame:
 
 
 def _summed(side: pl.DataFrame) -> pl.DataFrame:
-    return side.group_by("operator", "base").agg(pl.col("ns").sum()).sort("operator", "base")
+    return (
+        side.group_by("operator", "base", maintain_order=True)
+        .agg(pl.col("ns").sum())
+        .sort("operator", "base")
+    )

@@ -43,7 +43,9 @@ def with_slots(parts: pl.DataFrame, renamed: pl.DataFrame | None = None) -> pl.D
 
 def slot_windows(parts: pl.DataFrame) -> pl.DataFrame:
     """Return repeat, step, slot, exposed_ns: exposed time of each slot in each window, summed over ranks."""
-    return parts.group_by(*CELL, "slot").agg(pl.col("exposed_ns").sum()).sort(*CELL, "slot")
+    return (
+        parts.group_by(*CELL, "slot", maintain_order=True).agg(pl.col("exposed_ns").sum()).sort(*CELL, "slot")
+    )
 
 
 def slot_table(sides: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
@@ -54,14 +56,16 @@ def slot_table(sides: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
 
     """
     described = [
-        parts.group_by("slot").agg(
+        parts.group_by("slot", maintain_order=True).agg(
             pl.col(*SLOT_COLUMNS).first(),
             (pl.col("inferred").any()).alias("inferred"),
             pl.lit(value=True).alias(held),
         )
         for parts, held in zip(sides, ("in_base", "in_variant"), strict=True)
     ]
-    joined = described[0].join(described[1], on="slot", how="full", coalesce=True, suffix="_variant")
+    joined = described[0].join(
+        described[1], on="slot", how="full", coalesce=True, suffix="_variant", maintain_order="left"
+    )
     return joined.select(
         "slot",
         *(pl.coalesce(column, f"{column}_variant").alias(column) for column in SLOT_COLUMNS),
@@ -77,10 +81,10 @@ def slot_splits(
     parts: pl.DataFrame, instances: pl.DataFrame, weights: Weights
 ) -> dict[str, tuple[float | None, float | None, float | None]]:
     """Return slot -> (peer wait, transport, uncertainty of these means), a window and rank; null where unsplit."""
-    known = parts.join(weights.cells, on=CELL, how="inner").join(
-        instances.select("row", "uncertain_ns"), on="row", how="left"
+    known = parts.join(weights.cells, on=CELL, how="inner", maintain_order="left").join(
+        instances.select("row", "uncertain_ns"), on="row", how="left", maintain_order="left"
     )
-    split = known.group_by("slot").agg(
+    split = known.group_by("slot", maintain_order=True).agg(
         *(
             pl.when(pl.col(name).null_count() == 0).then((pl.col(name) * pl.col("weight")).sum()).alias(name)
             for name in ("peer_wait_ns", "transport_ns")
@@ -99,15 +103,21 @@ def slot_independent(parts: pl.DataFrame, instances: pl.DataFrame, weights: Weig
     collectives have no consumer or no launch record are left out.
     """
     known = instances.drop_nulls("independent_ns").select("row", "independent_ns")
-    booked = parts.select(*CELL, "slot", "row").unique().join(weights.cells, on=CELL, how="inner")
-    summed = booked.join(known, on="row", how="inner").group_by("slot")
+    booked = (
+        parts.select(*CELL, "slot", "row")
+        .unique()
+        .join(weights.cells, on=CELL, how="inner", maintain_order="left")
+    )
+    summed = booked.join(known, on="row", how="inner", maintain_order="left").group_by(
+        "slot", maintain_order=True
+    )
     return dict(summed.agg((pl.col("independent_ns") * pl.col("weight")).sum().alias("time")).iter_rows())
 
 
 def slot_presence(parts: pl.DataFrame, weights: Weights) -> dict[str, float]:
     """Return slot -> share of typical windows in which any rank has any of it."""
     held = parts.filter(pl.col("exposed_ns") > 0).select("slot", *CELL).unique()
-    counts = held.join(weights.cells, on=CELL, how="semi").group_by("slot").len()
+    counts = held.join(weights.cells, on=CELL, how="semi").group_by("slot", maintain_order=True).len()
     return {slot: count / weights.cells.height for slot, count in counts.iter_rows()}
 
 

@@ -26,7 +26,7 @@ def signature_table(side: MeasuredSide) -> pl.DataFrame:
     windows = max(1, side.windows.height)
     return (
         side.run.work.filter(pl.col("rank").is_in(list(side.ranks)))
-        .group_by("operator", "operator_path", "base", "shape")
+        .group_by("operator", "operator_path", "base", "shape", maintain_order=True)
         .agg((pl.col("count").sum() / windows).alias("count"), (pl.col("ns").sum() / windows).alias("ns"))
         .sort("operator", "operator_path", "base", "shape", nulls_last=True)
     )
@@ -60,7 +60,7 @@ def bytes_by_role(side: MeasuredSide) -> dict[str, float]:
     if frame.is_empty() or frame["bytes"].null_count() == frame.height:
         return {}
     windows = max(1, side.windows.height)
-    known = frame.group_by("group").agg((pl.col("bytes").sum() / windows).alias("bytes"))
+    known = frame.group_by("group", maintain_order=True).agg((pl.col("bytes").sum() / windows).alias("bytes"))
     return dict(known.sort("group").iter_rows())
 
 
@@ -82,7 +82,7 @@ def forward_shapes(side: MeasuredSide) -> dict[str, str] | None:
     if shapes.is_empty():
         return None
     common = (
-        shapes.group_by(*keys, "shape")
+        shapes.group_by(*keys, "shape", maintain_order=True)
         .agg(pl.col("seen").sum())
         .sort(*keys, "seen", "shape", descending=[False, False, False, False, True, False])
         .group_by(keys, maintain_order=True)

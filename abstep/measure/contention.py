@@ -61,7 +61,7 @@ def compute_spans(run: CutRun, pairs: pl.DataFrame) -> pl.DataFrame:
         row, window, path, name, shape, duration_ns, overlap_ns (at most the duration).
 
     """
-    overlapped = pairs.group_by("row").agg(pl.col("overlap_ns").sum())
+    overlapped = pairs.group_by("row", maintain_order=True).agg(pl.col("overlap_ns").sum())
     return (
         run.tables.spans.filter((pl.col("kind") == int(Kind.COMPUTE)) & pl.col("window").is_not_null())
         .select("row", "window", *IDS, (pl.col("end_ns") - pl.col("start_ns")).alias("duration_ns"))
@@ -76,7 +76,7 @@ def signatures(spans: pl.DataFrame, texts: Dictionary) -> pl.DataFrame:
     alone: without communication at any moment of the span.
     """
     alone = pl.col("overlap_ns") == 0
-    summed = spans.group_by("window", *IDS).agg(
+    summed = spans.group_by("window", *IDS, maintain_order=True).agg(
         pl.len().cast(pl.Int32).alias("count"),
         pl.col("duration_ns").sum().alias("ns"),
         alone.sum().cast(pl.Int32).alias("alone_count"),
@@ -85,7 +85,7 @@ def signatures(spans: pl.DataFrame, texts: Dictionary) -> pl.DataFrame:
     )
     return (
         by_signature(summed, texts)
-        .group_by("window", *SIGNATURE)
+        .group_by("window", *SIGNATURE, maintain_order=True)
         .agg(pl.col("count", "ns", "alone_count", "alone_ns", "overlap_ns").sum())
         .sort("window", *SIGNATURE, nulls_last=True)
     )
@@ -112,16 +112,16 @@ def signatures_beside(
     slot = instances.select(pl.col("row").alias("collective_row"), "phase", "group", "collective", "consumer")
     kind = pl.when(pl.col("consumer").is_null()).then(pl.lit(str(ExposedKind.INCIDENTAL)))
     by_slot = (
-        pairs.join(slot, on="collective_row", how="inner")
+        pairs.join(slot, on="collective_row", how="inner", maintain_order="left")
         .with_columns(kind.otherwise(pl.lit(str(ExposedKind.BLOCKING))).alias("kind"))
-        .group_by("row", *SLOT)
+        .group_by("row", *SLOT, maintain_order=True)
         .agg(pl.col("overlap_ns").sum().alias("slot_ns"))
         .with_columns((pl.col("slot_ns") / pl.col("slot_ns").sum().over("row")).alias("share"))
     )
     long = pl.col("overlap_ns") >= HALF * pl.col("duration_ns")
     summed = (
-        by_slot.join(spans, on="row", how="inner")
-        .group_by("window", *IDS, *SLOT)
+        by_slot.join(spans, on="row", how="inner", maintain_order="left")
+        .group_by("window", *IDS, *SLOT, maintain_order=True)
         .agg(
             pl.col("share").sum(),
             (pl.col("share") * pl.col("duration_ns")).sum().alias("share_ns"),
@@ -133,7 +133,7 @@ def signatures_beside(
     keys = ("window", *SIGNATURE, *SLOT)
     return (
         by_signature(summed, texts)
-        .group_by(keys)
+        .group_by(keys, maintain_order=True)
         .agg(pl.col("share", "share_ns", "overlap_ns", "long_count", "long_ns").sum())
         .sort(keys, nulls_last=True)
     )

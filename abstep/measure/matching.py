@@ -18,7 +18,8 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         `instances` with `instance` (Int64, unique over the run), `matched_by` ('sequence' or 'order') and
-        `ordinal` (its place among its kind in that group and step, from the step's end where counts differ).
+        `left_out`: without sequence numbers, ranks count differently in this step, so that which is which is not
+        known (the first step of a capture is counted from its end: leading collectives are cut differently).
 
     """
     keyed = instances.with_columns(
@@ -30,6 +31,7 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
         ).alias("group_key"),
         pl.coalesce("host_launch", "start_ns").alias("order"),
     ).sort("repeat", "rank", "step", "order", "start_ns", "row")
+    keyed = keyed.with_columns(_counterpart().alias("pair_kind"))
     keyed = keyed.join(_trusted(keyed), on=GROUP_KEY, how="left", maintain_order="left")
     keyed = _ordinals(keyed)
     identity = pl.when("trusted").then(pl.col("seq")).otherwise("ordinal")
@@ -37,15 +39,24 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
         keyed.with_columns(
             identity.alias("identity"),
             pl.when("trusted").then(pl.lit("sequence")).otherwise(pl.lit("order")).alias("matched_by"),
+            (~pl.col("trusted") & pl.col("uneven") & ~pl.col("first_step")).alias("left_out"),
         )
         .with_columns(
-            pl.struct("repeat", "step", "group_key", "collective", "identity")
+            pl.struct("repeat", "step", "group_key", "pair_kind", "identity")
             .rank("dense")
             .cast(pl.Int64)
             .alias("instance"),
         )
-        .drop("order", "trusted", "identity", "group_key")
+        .drop("order", "trusted", "identity", "group_key", "ordinal", "uneven", "first_step")
     )
+
+
+def _counterpart() -> pl.Expr:
+    """Name a send and its recv alike: by direction, within a group of two. Other kinds keep their name."""
+    lower = pl.col("rank") == pl.col("rank").min().over("group_key")
+    up = (lower & (pl.col("collective") == "send")) | (~lower & (pl.col("collective") == "recv"))
+    paired = pl.col("collective").is_in(["send", "recv"]) & (pl.col("group_size") == PAIR)
+    return pl.when(~paired).then("collective").when(up).then(pl.lit("up")).otherwise(pl.lit("down"))
 
 
 def _trusted(keyed: pl.DataFrame) -> pl.DataFrame:
@@ -66,29 +77,31 @@ def _trusted(keyed: pl.DataFrame) -> pl.DataFrame:
     same = (
         keyed.drop_nulls("seq")
         .group_by(*GROUP_KEY, "seq")
-        .agg((pl.struct("collective", "bytes", "step").n_unique() == 1).alias("same"))
+        .agg((pl.struct("pair_kind", "bytes", "step").n_unique() == 1).alias("same"))
         .group_by(GROUP_KEY)
         .agg(pl.col("same").mean().alias("same"))
     )
+    mostly = pl.col("same").fill_null(0.0) >= MOSTLY_SAME
     return rises.join(same, on=GROUP_KEY, how="left").select(
-        *GROUP_KEY,
-        (pl.col("rising") & (pl.col("same").fill_null(0.0) >= MOSTLY_SAME)).alias("trusted"),
+        *GROUP_KEY, (pl.col("rising") & mostly).alias("trusted")
     )
-
-
-MOSTLY_SAME = 0.99  # one rank that lost or swapped a collective must not cost the whole group its numbers
 
 
 def _ordinals(keyed: pl.DataFrame) -> pl.DataFrame:
     """Count each kind within its group, step and rank; from the end (negative) where ranks' counts differ."""
-    own = ("repeat", "step", "group_key", "collective")
+    own = ("repeat", "step", "group_key", "pair_kind")
     counted = keyed.with_columns(
         pl.int_range(pl.len()).over(*own, "rank").alias("from_start"),
         pl.len().over(*own, "rank").alias("count"),
-    )
+        (pl.col("step") == pl.col("step").min().over("repeat")).alias("first_step"),
+    ).with_columns((pl.col("count").n_unique().over(own) > 1).alias("uneven"))
     return counted.with_columns(
-        pl.when(pl.col("count").n_unique().over(own) > 1)
+        pl.when("uneven")
         .then(pl.col("from_start") - pl.col("count").cast(pl.Int64))
         .otherwise(pl.col("from_start"))
         .alias("ordinal"),
     ).drop("from_start", "count")
+
+
+MOSTLY_SAME = 0.99  # one rank that lost or swapped a collective must not cost the whole group its numbers
+PAIR = 2

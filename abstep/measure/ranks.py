@@ -19,7 +19,7 @@ class AcrossRanks:
     """All instances with their split, and the clock it stands on.
 
     Attributes:
-        instances: the run's instances with instance, matched_by, ordinal, members (traced ranks of it),
+        instances: the run's instances with instance, matched_by, members (traced ranks of it),
             expected (ranks of its group), last_arrival (Int64 ns on the rank's own clock), peer_wait_ns,
             transport_ns, late_rank, lateness_ns (own start after the first rank's, common clock),
             lead_ns (the late rank's start after the second last's), uncertain_ns (of one split); nulls: unsplit.
@@ -59,15 +59,16 @@ def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
         paired = paired.with_columns(pl.when(~nameless).then("expected").otherwise(0).alias("expected"))
     together = pl.col("collective").is_in(TOGETHER)
     complete = pl.col("members") == pl.col("expected").fill_null(pl.col("traced"))
-    ends = paired.filter(together & (pl.col("members") > 1) & _not_first()).select(
+    ends = paired.filter(together & ~pl.col("left_out") & (pl.col("members") > 1) & _not_first()).select(
         "repeat", "instance", "rank", "end_ns"
     )
     clock = common_clock(ends, ranks)
     on_common = clock.on_common(paired, "start_ns")
     own = "instance"
     split = (
-        together
+        (together | pl.col("pair_kind").is_in(["up", "down"]))
         & complete
+        & ~pl.col("left_out")
         & (pl.col("members") > 1)
         & (pl.col("start_ns_common").null_count().over(own) == 0)
     )
@@ -90,11 +91,15 @@ def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
         pl.when(split).then(last - second).alias("lead_ns"),
         pl.when(split).then((pl.col("spread_ns").pow(2) + late_spread.pow(2)).sqrt()).alias("uncertain_ns"),
     ).with_columns((duration - pl.col("peer_wait_ns")).alias("transport_ns"))
-    lacking = across.filter(together & (pl.col("members") < pl.min_horizontal("expected", "traced")))
+    lacking = across.filter(
+        together & ((pl.col("members") < pl.min_horizontal("expected", "traced")) | pl.col("left_out"))
+    )
     unmatched = (
         lacking.group_by("collective", "group").agg(pl.len().alias("count")).sort("collective", "group")
     )
-    return AcrossRanks(across.drop("start_ns_common", "spread_ns", "traced"), clock, unmatched)
+    return AcrossRanks(
+        across.drop("start_ns_common", "spread_ns", "traced", "pair_kind", "left_out"), clock, unmatched
+    )
 
 
 def split_parts(parts: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:

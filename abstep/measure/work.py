@@ -72,8 +72,8 @@ def described_work(run: CutRun, work: list[pl.DataFrame], texts: Dictionary) -> 
     every = pl.concat(work) if work else pl.DataFrame(schema=WORK)
     spans = run.tables.spans.select("row", *IDS)
     summed = (
-        every.join(spans, on="row", how="left")
-        .group_by("window", *IDS)
+        every.join(spans, on="row", how="left", maintain_order="left")
+        .group_by("window", *IDS, maintain_order=True)
         .agg(pl.col("count").sum(), pl.col("ns").sum())
         .sort("window", *IDS, nulls_last=True)
     )
@@ -91,12 +91,12 @@ def forward_shapes(run: CutRun, names: Names, texts: Dictionary) -> pl.DataFrame
     place = pl.coalesce("launch_start", "start_ns").rank("ordinal").over("window", "path", "name")
     counted = (
         spans.with_columns(place.cast(pl.Int32).alias("occurrence"))
-        .group_by("occurrence", *IDS)
+        .group_by("occurrence", *IDS, maintain_order=True)
         .agg(pl.len().cast(pl.Int32).alias("seen"))
     )
     return (
         by_signature(counted, texts)
-        .group_by("operator", "operator_path", "base", "occurrence", "shape")
+        .group_by("operator", "operator_path", "base", "occurrence", "shape", maintain_order=True)
         .agg(pl.col("seen").sum())
         .sort("operator_path", "base", "occurrence", "shape")
     )

@@ -104,7 +104,8 @@ CREATE TABLE host_calls (
   file     INTEGER NOT NULL,
   thread   INTEGER NOT NULL,
   name     INTEGER NOT NULL,     -- names.name: cudaStreamSynchronize, cudaFree, …
-  kind     VARCHAR NOT NULL,     -- 'sync' (stream, event, device), 'copy' (blocking copy), 'alloc' (synchronises the device)
+  kind     VARCHAR NOT NULL,     -- 'sync' (stream, event, device), 'copy' (blocking copy), 'alloc' (synchronises the
+                                 -- device), 'graph' (launches a graph: holds nothing up)
   start_ns BIGINT NOT NULL,
   end_ns   BIGINT NOT NULL
 );

@@ -27,6 +27,7 @@ _HOST_CALLS = {
     "alloc": re.compile(
         r"(cuda|hip)(Free|Malloc|HostAlloc|HostMalloc|MallocHost|FreeHost|HostFree)(?!.*Async)"
     ),
+    "graph": re.compile(r"(cuda|hip|cu)GraphLaunch"),
 }
 HOST_CALL_KINDS = tuple(_HOST_CALLS)
 

@@ -162,10 +162,11 @@ def _chained(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _residuals(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not len(matrix):
-        return matrix
+    """What is left of each end after its instance and its rank's offset; NaN where either is not known."""
     moved = matrix - offset
-    return moved - np.nanmedian(moved, axis=1)[:, None]
+    known = np.any(~np.isnan(moved), axis=1)
+    moved[known] -= np.nanmedian(moved[known], axis=1)[:, None]
+    return moved
 
 
 def _spread(residuals: NDArray[np.float64]) -> float:

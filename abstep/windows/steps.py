@@ -250,7 +250,7 @@ def _windows(
     )
     return (
         found.with_columns(
-            pl.when(pl.col("opaque").fill_null(value=False))
+            pl.when(pl.col("opaque").fill_null(value=False) & pl.col("first_work").is_null())
             .then(pl.lit("opaque_graph"))
             .when(pl.col("last") & ~pl.col("only") & ~pl.col("host_only"))
             .then(pl.lit("last_in_cycle"))
