@@ -66,10 +66,10 @@ def warmup_ends(steps: list[Floats]) -> list[tuple[int, bool]]:
     The second half of a repeat says what is normal. Its warm-up ends at the first three windows in a row within
     three deviations (fewer where the repeat ends), as in STATISTICS 2.2, with three cares more, none of which
     drops a window that its formula keeps. A deviation from a handful of windows is corrected for being too small
-    (Croux and Rousseeuw 1992). That of all repeats together counts where it is larger. And windows are given up
-    only when on average they are six deviations away, as far as what is an outlier anywhere else. Without these,
-    steady steps that happen to end calmly lose good windows, and the calm ones left look better known than they
-    are (tests/bench/calibration/README.md).
+    (Croux and Rousseeuw 1992). That of all repeats together counts where it is larger. And from 10
+    windows on, they are given up only when on average six deviations away, as far as what is an outlier anywhere
+    else. Without these, steady steps that happen to end calmly lose good windows, and the calm ones left look
+    better known than they are (tests/bench/calibration/README.md).
     """
     halves = [step[len(step) // 2 :] for step in steps]
     medians = [float(np.median(half)) if len(half) else 0.0 for half in halves]
@@ -88,7 +88,7 @@ def warmup_ends(steps: list[Floats]) -> list[tuple[int, bool]]:
         near = np.concatenate([distance <= limit, [True, True]])
         steady = np.flatnonzero((near[:-2] & near[1:-1] & near[2:])[: n // 2 + 1])
         end = int(steady[0]) if len(steady) else n // 2
-        if end and distance[:end].mean() <= 2.0 * limit:
+        if n >= 10 and end and distance[:end].mean() <= 2.0 * limit:
             end = 0
         ends.append((end, bool(len(steady))))
     return ends
