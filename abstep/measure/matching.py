@@ -38,16 +38,18 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
     return (
         keyed.with_columns(
             identity.alias("identity"),
+            # matched by order, another size is another collective; all_to_all may differ in size by rank
+            pl.when(~pl.col("trusted") & pl.col("collective").is_in(ONE_SIZE)).then("bytes").alias("size"),
             pl.when("trusted").then(pl.lit("sequence")).otherwise(pl.lit("order")).alias("matched_by"),
             (~pl.col("trusted") & pl.col("uneven") & ~pl.col("first_step")).alias("left_out"),
         )
         .with_columns(
-            pl.struct("repeat", "step", "group_key", "pair_kind", "identity")
+            pl.struct("repeat", "step", "group_key", "pair_kind", "identity", "size")
             .rank("dense")
             .cast(pl.Int64)
             .alias("instance"),
         )
-        .drop("order", "trusted", "identity", "group_key", "ordinal", "uneven", "first_step")
+        .drop("order", "trusted", "identity", "group_key", "ordinal", "uneven", "first_step", "size")
     )
 
 
@@ -105,3 +107,4 @@ def _ordinals(keyed: pl.DataFrame) -> pl.DataFrame:
 
 MOSTLY_SAME = 0.99  # one rank that lost or swapped a collective must not cost the whole group its numbers
 PAIR = 2
+ONE_SIZE = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")

@@ -84,7 +84,7 @@ def _collectives(own: Chain) -> list[tuple[int, int]]:
 
 
 def _arrivals(instances: pl.DataFrame) -> _Arrivals:
-    late = instances.filter(pl.col("rank") == pl.col("late_rank")).select(
+    late = instances.filter(pl.col("rank") == pl.col("last_rank")).select(
         "instance", pl.col("row").alias("late_row")
     )
     joined = instances.join(late.unique("instance"), on="instance", how="left")

@@ -21,7 +21,7 @@ class AcrossRanks:
     Attributes:
         instances: the run's instances with instance, matched_by, members (traced ranks of it),
             expected (ranks of its group), last_arrival (Int64 ns on the rank's own clock), peer_wait_ns,
-            transport_ns, late_rank, lateness_ns (own start after the first rank's, common clock),
+            transport_ns, last_rank, late_rank (null for send and recv), lateness_ns (own start after the first rank's, common clock),
             lead_ns (the late rank's start after the second last's), uncertain_ns (of one split); nulls: unsplit.
         clock: the common clock.
         unmatched: how many (instance, rank) lack a partner rank that was traced.
@@ -84,7 +84,9 @@ def across_ranks(instances: pl.DataFrame, files: pl.DataFrame) -> AcrossRanks:
     across = on_common.with_columns(
         pl.when(split).then(pl.min_horizontal(duration, wait)).alias("peer_wait_ns"),
         pl.when(split).then(pl.col("start_ns") + wait).alias("last_arrival"),
-        pl.when(split).then(late).alias("late_rank"),
+        pl.when(split).then(late).alias("last_rank"),
+        # waiting in a pipeline is its schedule, never evidence of a late rank
+        pl.when(split & together).then(late).alias("late_rank"),
         pl.when(split)
         .then(pl.col("start_ns_common") - pl.col("start_ns_common").min().over(own))
         .alias("lateness_ns"),
