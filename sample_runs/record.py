@@ -166,8 +166,11 @@ class _Side:
         }
         (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n")
         took = answers[0][0]
-        print(f"{self.label:30} step median {statistics.median(took):6.1f} ms [{min(took):.1f}"
-              f" to {max(took):.1f}], other load {load:.3f} cores, forward {forward:.1f} ms", flush=True)
+        print(
+            f"{self.label:30} step median {statistics.median(took):6.1f} ms [{min(took):.1f}"
+            f" to {max(took):.1f}], other load {load:.3f} cores, forward {forward:.1f} ms",
+            flush=True,
+        )
         return max(load / CALM_LOAD, (forward / self.fastest_ms - 1) / (CALM_FORWARD - 1))
 
     def close(self):
@@ -215,8 +218,9 @@ def _record(name, pair, out):
 def main():
     """Record the pairs asked for."""
     pairs = _pairs()
-    parser = argparse.ArgumentParser(description=__doc__, epilog=NEEDS,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=NEEDS, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="where to record (default: this folder)")
     parser.add_argument("--pair", action="append", choices=sorted(pairs), help="only this pair; repeatable")
     asked = parser.parse_args()

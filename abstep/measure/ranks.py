@@ -21,7 +21,8 @@ class AcrossRanks:
     Attributes:
         instances: the run's instances with instance, matched_by, members (traced ranks of it),
             expected (ranks of its group), last_arrival (Int64 ns on the rank's own clock), peer_wait_ns,
-            transport_ns, last_rank, late_rank (null for send and recv), lateness_ns (own start after the first rank's, common clock),
+            transport_ns, last_rank, late_rank (null for send and recv), lateness_ns (own start after the first
+            rank's, common clock),
             lead_ns (the late rank's start after the second last's), uncertain_ns (of one split); nulls: unsplit.
         clock: the common clock.
         unmatched: how many (instance, rank) lack a partner rank that was traced.

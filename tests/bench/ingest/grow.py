@@ -10,7 +10,7 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 _STEP = re.compile(r"^ProfilerStep#(\d+)$")
 _LINKS = ("correlation", "External id", "wait_on_cuda_event_record_corr_id")
@@ -26,7 +26,7 @@ def load(path: Path) -> dict[str, Any]:
 class Text(float):
     """A decimal number that is written as it was read."""
 
-    def __new__(cls, text: str) -> Text:
+    def __new__(cls, text: str) -> Self:
         number = super().__new__(cls, text)
         number.text = text
         return number
