@@ -22,6 +22,12 @@ import polars as pl
 
 PROJECT = Path(__file__).resolve().parents[3]
 BUCKETS = 20
+FILE_ROW = """
+INSERT INTO files (file, content, path, size_bytes, format, rank, world_size, backend, device, device_name,
+  device_index, host, software, profiler, groups, events, odd_events, truncated, trace_start, trace_end, host_only,
+  notes)
+SELECT ?, ?, ?, 1, 'kineto', ?, ?, 'nccl', 'cuda', 'GPU', 0, 'n', '{}', '{}', '[]', 1, 0, false, 0, 1, false, '[]'
+"""
 
 
 def columns(ranks: int, windows: int, spans: int, seed: int) -> dict[str, pl.DataFrame]:
@@ -149,11 +155,7 @@ def store_run(connection: object, run: int, name: str, ranks: int, made: dict[st
         connection.unregister("rows")
     for rank in range(ranks):
         connection.execute(
-            "INSERT INTO files (file, content, path, size_bytes, format, rank, world_size, backend, device, "
-            "device_name, device_index, host, software, profiler, groups, events, odd_events, truncated, trace_start, trace_end, "
-            "host_only, notes) SELECT ?, ?, ?, 1, 'kineto', ?, ?, 'nccl', 'cuda', 'GPU', 0, 'n', '{}', '{}', '[]', 1, "
-            "0, "
-            "false, 0, 1, false, '[]'",
+            FILE_ROW,
             [base + rank, f"made-{run}-{rank}", f"rank{rank}", rank, ranks],
         )
         connection.execute(
