@@ -10,6 +10,7 @@ import polars as pl
 from abstep.compare.comparison import Check, Comparability, SettingChange
 from abstep.compare.signatures import alike, matched_share
 from abstep.compare.work import (
+    bytes_by_kind,
     bytes_by_role,
     collective_kinds,
     forward_shapes,
@@ -175,11 +176,23 @@ def _semantics(base: MeasuredSide, variant: MeasuredSide) -> Check:
     if ours == theirs:
         return _check("collective_semantics", "pass", texts[0], texts[1])
     only_ours, only_theirs = ({kind[0] for kind in side} for side in (ours - theirs, theirs - ours))
-    pair = {"reduce_scatter", "all_gather"}
-    if {frozenset(only_ours), frozenset(only_theirs)} == {frozenset({"all_reduce"}), frozenset(pair)}:
+    if _same_sum_sharded(base, only_ours, variant, only_theirs) or _same_sum_sharded(
+        variant, only_theirs, base, only_ours
+    ):
         message = "all_reduce on one side, reduce_scatter and all_gather on the other: the same sum, sharded"
         return _check("collective_semantics", "warn", texts[0], texts[1], message)
     return _check("collective_semantics", "fail", *texts)
+
+
+def _same_sum_sharded(whole: MeasuredSide, own: set[str], sharded: MeasuredSide, other: set[str]) -> bool:
+    """Whether one side's all_reduce(S) stands for the other's reduce_scatter(S) and all_gather(S), each once."""
+    if own != {"all_reduce"} or other != {"reduce_scatter", "all_gather"}:
+        return False
+    reduced = bytes_by_kind(whole).get("all_reduce")
+    parts = [bytes_by_kind(sharded).get(kind) for kind in ("reduce_scatter", "all_gather")]
+    return reduced is not None and all(
+        part is not None and _apart(reduced, part) <= SAME_BYTES for part in parts
+    )
 
 
 def _messages(base: MeasuredSide, variant: MeasuredSide) -> Check:

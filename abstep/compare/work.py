@@ -54,6 +54,15 @@ def collective_kinds(side: MeasuredSide, columns: Sequence[str] = KIND) -> set[t
     return {tuple(str(part) for part in row if part is not None) for row in rows.iter_rows()}
 
 
+def bytes_by_kind(side: MeasuredSide) -> dict[str, float]:
+    """Return bytes a window and rank of each kind; a kind any of whose sizes is unknown is left out."""
+    windows = max(1, side.windows.height)
+    known = side.instances.group_by("collective").agg(
+        (pl.col("bytes").sum() / windows).alias("bytes"), pl.col("bytes").null_count().alias("unknown")
+    )
+    return dict(known.filter(pl.col("unknown") == 0).select("collective", "bytes").iter_rows())
+
+
 def bytes_by_role(side: MeasuredSide) -> dict[str, float]:
     """Return bytes a window and rank in each group role; empty where any collective's size is unknown."""
     frame = side.instances

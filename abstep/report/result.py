@@ -189,8 +189,8 @@ def _slot(row: SlotRow, *, judged: bool) -> _Object:
     return {
         **_texts(row, "id", "label", "phase", "group", "collective", "kind", "consumer", "inferred"),
         **_delta(row.delta, judged=judged),
-        "presence_base": row.base_presence,
-        "presence_variant": row.variant_presence,
+        "presence_base": _number(row.base_presence),
+        "presence_variant": _number(row.variant_presence),
         **_times(row, "base_peer_wait", "variant_peer_wait", "base_transport", "variant_transport"),
         "matched": row.matched,
     }

@@ -88,9 +88,9 @@ def slot(number: int, base: float, variant: float, verdict: Verdict, **more: Any
         "base_peer_wait": 0.3 * base * MS, "variant_peer_wait": 0.25 * variant * MS,
         "base_transport": 0.7 * base * MS, "variant_transport": 0.75 * variant * MS,
         "base_independent": 0.4 * MS, "variant_independent": None,
+        "base_presence": float(base > 0), "variant_presence": float(variant > 0),
     } | more  # fmt: skip
-    seen = {"presence_base": float(base > 0), "presence_variant": float(variant > 0)}
-    return SlotRow(delta=delta(base, variant, verdict, **seen), **words)
+    return SlotRow(delta=delta(base, variant, verdict), **words)
 
 
 def collectives(name: str) -> tuple[CollectiveRow, ...]:

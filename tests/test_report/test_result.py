@@ -73,6 +73,11 @@ SCHEMA: dict[str, Any] = {
          "busbw_gb_s": MAYBE, "late_rank": MAYBE_WHOLE, "late_share": MAYBE, "late_reason": MAYBE_TEXT,
          "isolated_us": MAYBE}
     ],
+    "collective_contention": [
+        {"side": TEXT, "collective": TEXT, "group": TEXT, "phase": TEXT, "bytes": MAYBE_WHOLE, "alone_count": WHOLE,
+         "beside_count": WHOLE, "alone_duration_us": MAYBE, "beside_duration_us": MAYBE, "alone_transport_us": MAYBE,
+         "beside_transport_us": MAYBE, "alone_busbw_gb_s": MAYBE, "beside_busbw_gb_s": MAYBE}
+    ],
     "ranks": [
         {"side": TEXT, "rank": WHOLE, "peer_wait_us": MAYBE, "lateness_us": MAYBE}
         | {f"{c}_us": NUMBER for c in ("compute_alone", "overlapped", "exposed", "copy_only", "idle")}
