@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from abstep.arguments import parser, printable
 from abstep.errors import AbstepError
+from abstep.outputs import write_text
 
 if TYPE_CHECKING:
     import argparse
@@ -139,19 +140,6 @@ def _write(comparison: Comparison, options: argparse.Namespace, command: str) ->
             sys.stdout.write(text)
         else:
             write_text(Path(options.json), text)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a whole file or none: beside its place first, then moved there."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise AbstepError(
-            f"{path}: cannot be written ({error.strerror})", "name a place that can be written"
-        ) from None
 
 
 def exit_status(comparison: Comparison, fail_on: str | None) -> int:

@@ -182,7 +182,7 @@ def _write(place: str, result: dict[str, Any]) -> None:
     if place == "-":
         sys.stdout.write(dumps(result))
         return
-    from abstep.cli import write_text  # noqa: PLC0415  the command line's own way to write whole files
+    from abstep.outputs import write_text  # noqa: PLC0415  the command line's own way to write whole files
 
     write_text(Path(place), dumps(result))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from abstep.measure.dependencies import expand
+from abstep.measure.expand import expand
 from abstep.measure.work import IDS, by_signature
 from abstep.model import ExposedKind, Kind
 

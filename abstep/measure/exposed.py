@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from abstep.measure.dependencies import FAR, expand
+from abstep.measure.dependencies import FAR
+from abstep.measure.expand import expand
 from abstep.model import Kind
 
 if TYPE_CHECKING:

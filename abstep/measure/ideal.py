@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from abstep.measure.dependencies import expand
+from abstep.measure.expand import expand
 
 if TYPE_CHECKING:
     from abstep.measure.arrays import Int64

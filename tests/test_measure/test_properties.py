@@ -23,8 +23,8 @@ from abstep.report.result import dumps, result
 
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 """An example costs half a second, so that making it smaller would cost minutes; the jobs are small as they are."""
-EACH = settings(max_examples=20, deadline=None, phases=UNSHRUNK, suppress_health_check=[HealthCheck.too_slow])
-FEW = settings(EACH, max_examples=8)
+EACH = settings(max_examples=12, deadline=None, phases=UNSHRUNK, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(EACH, max_examples=5)
 WINDOW = ("repeat", "rank", "step")
 
 
@@ -186,7 +186,7 @@ def test_a_run_against_itself_differs_in_nothing(job):
     assert all(row["matched"] for row in found["intervals"])
 
 
-@settings(FEW, max_examples=4)
+@settings(FEW, max_examples=3)
 @given(small_jobs(), st.randoms(use_true_random=False))
 def test_order_of_events_and_of_files_changes_no_byte(job, chance):
     """Neither the order in a file nor the names of the files, nor which run the store read first."""

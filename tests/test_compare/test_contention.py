@@ -1,0 +1,95 @@
+"""Contention growth is recovered as planted, and a global slowdown stays out of it (SEMANTICS 6)."""
+
+from __future__ import annotations
+
+import pytest
+from synth import scenario, write_pair
+
+from abstep.compare.build import CompareOptions
+from abstep.pipeline import Reading, compare_traces
+
+GROWTHS = (1.0, 1.05, 1.2, 1.9)
+
+
+def compared(folder, name, **overrides):
+    base, variant = scenario(name, **overrides)
+    places = write_pair(folder, base, variant)
+    found = compare_traces(*places, CompareOptions(warmup=0), Reading(store=folder / "store.duckdb"))
+    return base, variant, found
+
+
+def growth_us(found):
+    return sum(row.delta.delta for row in found.contention if row.delta.delta is not None) / 1e3
+
+
+@pytest.mark.parametrize("slowdown", [1.0, 1.03])
+@pytest.mark.parametrize("stretch", GROWTHS)
+def test_planted_growth_is_recovered(tmp_path, stretch, slowdown):
+    base, variant, found = compared(
+        tmp_path, "growth", seed=3, variant_compute_stretch=stretch, variant_slowdown=slowdown
+    )
+    planted = float(variant.truth.contention() - slowdown * base.truth.contention()) / 1e3
+    assert growth_us(found) == pytest.approx(planted, rel=0.10, abs=10)
+    if stretch >= 1.2:
+        assert planted > 50, "the planted growth is large enough to be told from none"
+        assert any(row.delta.verdict in ("grew", "appeared") for row in found.contention)
+    if stretch == 1.0:
+        assert not [row for row in found.contention if row.delta.verdict in ("grew", "appeared", "shrank")]
+
+
+@pytest.mark.parametrize(("slowdown", "said"), [(1.03, True), (1.0, False)])
+def test_a_global_slowdown_is_named_and_leaves_contention(tmp_path, slowdown, said):
+    _, _, found = compared(tmp_path, "slowdown", variant_slowdown=slowdown)
+    assert abs(growth_us(found)) < 10
+    assert found.control.ratio == pytest.approx(slowdown, abs=0.003)
+    sentences = " ".join(found.explanation.sentences)
+    assert ("overlaps no collective in either run took" in sentences) is said
+    assert ("global slowdown" in sentences) is said
+    speed = sum(row.delta for row in found.account if row.part == "speed") / 1e3
+    compute = sum(
+        row.delta.base for row in found.decomposition if row.category in ("compute_alone", "overlapped")
+    )
+    assert speed == pytest.approx((slowdown - 1) * compute / 1e3, abs=20)
+
+
+def test_one_slow_rank_is_that_rank_and_not_contention(tmp_path):
+    _, _, found = compared(tmp_path, "straggler")
+    assert abs(growth_us(found)) < 10
+    sentences = " ".join(found.explanation.sentences)
+    assert "On rank 1 alone" in sentences
+    assert found.control.by_rank[1] == pytest.approx(1.12, abs=0.01)
+    assert found.control.by_rank[0] == pytest.approx(1.0, abs=0.01)
+
+
+def test_overlap_that_costs_more_than_it_hides_is_said_first(tmp_path):
+    base, variant, found = compared(tmp_path, "contention")
+    planted = float(variant.truth.contention() - base.truth.contention()) / 1e3
+    assert growth_us(found) == pytest.approx(planted, rel=0.10)
+    assert found.step_time.verdict == "slower"
+    assert "overlap_up_step_slower" in {note.id for note in found.warnings}
+    assert found.explanation.sentences[0].startswith("Overlap rose from 0.0 %")
+    assert any(sentence.startswith("Contention grew by") for sentence in found.explanation.sentences)
+    part = sum(row.delta for row in found.account if row.part == "contention") / 1e3
+    assert part == pytest.approx(growth_us(found), abs=0.001)
+
+
+def test_collectives_beside_compute_are_set_against_those_alone(tmp_path):
+    """The reverse direction: transport stretches by the planted factor while compute runs beside it."""
+    _, _, found = compared(tmp_path, "contention")
+    rows = [row for row in found.beside_compute if row.side == "variant"]
+    assert rows, "the last bucket runs alone, the others beside compute"
+    for row in rows:
+        assert row.alone_count >= 3
+        assert row.beside_transport > 1.8 * row.alone_transport
+        assert row.beside_busbw_gb_s < row.alone_busbw_gb_s
+    assert not [row for row in found.beside_compute if row.side == "base"]
+
+
+def test_stretch_is_of_spans_mostly_overlapped(tmp_path):
+    _, _, found = compared(tmp_path, "growth", variant_compute_stretch=1.9)
+    stretches = [row.variant_stretch for row in found.contention if row.variant_stretch is not None]
+    assert stretches
+    assert max(stretches) == pytest.approx(1.9, abs=0.1)
+    assert all(
+        row.base_stretch == pytest.approx(1.0, abs=0.02) for row in found.contention if row.base_stretch
+    )
