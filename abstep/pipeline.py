@@ -106,7 +106,7 @@ def _measure_by_rank(store: Store, header: RunTables, marker: str | None) -> Mea
     for repeat, rank in owners:
         tables = store.load(header.name, repeat=repeat, rank=rank)
         own = cut_alone(tables, marker, first)
-        ranks.append(measure_rank(own, repeat, rank, dictionary(own.tables)))
+        ranks.append(measure_rank(own, repeat, rank, dictionary(own.tables)).without_spans())
         first = Numbering(first.window + own.windows.height, first.row + own.tables.spans.height)
         cuts.append(replace(own, tables=without_spans(own.tables)))
     run = joined(header, cuts)

@@ -12,7 +12,7 @@ from abstep.measure.timeline import NEVER
 from abstep.model import Kind
 
 if TYPE_CHECKING:
-    from abstep.measure.arrays import Flags, Int64
+    from abstep.measure.arrays import Flags, Int32, Int64
     from abstep.measure.dependencies import Dependencies
     from abstep.measure.timeline import Timeline
 
@@ -43,18 +43,18 @@ class Chain:
     repeat: int
     rank: int
     host_only: bool
-    row: Int64
+    row: Int32
     start: Int64
     end: Int64
     communication: Flags
-    link: Int64
+    link: Int32
     host: Flags
     synced: Int64
-    run: Int64
+    run: Int32
     busy_before: Int64
-    by_stream: Int64
-    place: Int64
-    window: Int64
+    by_stream: Int32
+    place: Int32
+    window: Int32
 
 
 def chain(line: Timeline, needs: Dependencies, host_calls: pl.DataFrame) -> Chain:
@@ -83,22 +83,23 @@ def chain(line: Timeline, needs: Dependencies, host_calls: pl.DataFrame) -> Chai
     place = np.empty(count, dtype=np.int64)
     place[by_stream] = np.arange(count)
     run, busy_before = _runs(line, same, by_stream)
+    small = np.int32  # positions within one trace: half the memory of a run of many ranks
     return Chain(
         line.repeat,
         line.rank,
         line.host_only,
-        line.row,
+        line.row.astype(small),
         line.start,
         line.end,
         communication,
-        link,
+        link.astype(small),
         host,
         _synced(line, host_calls),
-        run,
+        run.astype(small),
         busy_before,
-        by_stream,
-        place,
-        line.window,
+        by_stream.astype(small),
+        place.astype(small),
+        line.window.astype(small),
     )
 
 

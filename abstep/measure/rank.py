@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -57,6 +57,12 @@ class RankMeasure:
     recorded: tuple[bool, ...]
     names: Names
     compute: pl.DataFrame
+
+    def without_spans(self) -> RankMeasure:
+        """Return the same without a row for every span, for a run whose ranks are measured one by one."""
+        return replace(
+            self, names=replace(self.names, spans=self.names.spans.clear()), compute=self.compute.clear()
+        )
 
 
 def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> RankMeasure:

@@ -25,6 +25,8 @@ _ORDER = {
     "threads": ("file", "thread"),
 }
 
+_PIECE = 1 << 20
+
 
 def load_run(
     connection: duckdb.DuckDBPyConnection,
@@ -90,52 +92,81 @@ def load_run(
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str, values: list[Any] | None = None) -> pl.DataFrame:
     """Return a query's rows as a frame."""
-    found = pl.from_arrow(connection.sql(sql, params=values or []).to_arrow_table())
+    table = connection.sql(sql, params=values or []).to_arrow_table()
+    found = pl.from_arrow(
+        table, rechunk=False
+    )  # millions of rows stay in DuckDB's pieces rather than be held twice
     assert isinstance(found, pl.DataFrame)
     return found
 
 
 def _of_files(connection: duckdb.DuckDBPyConnection, table: str, files: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the files, with their repeat and rank, in the table's order."""
-    numbers = sorted(set(files["file"].to_list()))
+    turns: list[dict[int, tuple[int, int]]] = [{}]
+    for file, repeat, rank in files.select("file", "repeat", "rank").iter_rows():
+        turn = next((owners for owners in turns if file not in owners), None)
+        if turn is None:  # one content in two places comes twice
+            turns.append(turn := {})
+        turn[file] = (repeat, rank)
+    rows = pl.concat([_of_owners(connection, table, owners) for owners in turns], rechunk=False)
     # rows come in the order they were written, which is that of `_ORDER` within a file
-    rows = query(connection, f"SELECT * FROM {table} WHERE list_contains(?, file)", [numbers])  # noqa: S608 - our own
     order = list(_ORDER[table])
-    if not _is_sorted(rows, order):
-        rows = rows.sort(order, maintain_order=True)
-    owners = files.select("file", "repeat", "rank")
-    if owners["file"].is_duplicated().any():  # one content in two places
-        return owners.join(rows, on="file").sort(order, maintain_order=True)
-    at = np.zeros(max(numbers, default=0) + 1, np.int32)
-    columns = []
-    for column in ("repeat", "rank"):
-        at[owners["file"].to_numpy()] = owners[column].to_numpy()
-        columns.append(pl.Series(column, at[rows["file"].to_numpy()]))
-    return rows.with_columns(columns).select("repeat", "rank", pl.exclude("repeat", "rank"))
+    return rows if _is_sorted(rows, order) else rows.sort([*order, "repeat"], maintain_order=True)
+
+
+def _of_owners(
+    connection: duckdb.DuckDBPyConnection, table: str, owners: dict[int, tuple[int, int]]
+) -> pl.DataFrame:
+    within = ", ".join(map(str, sorted(owners))) or "NULL"
+    repeat, rank = (
+        "CASE file "
+        + " ".join(f"WHEN {file} THEN {owner[place]}" for file, owner in owners.items())
+        + " END::INTEGER"
+        if owners
+        else "NULL::INTEGER"
+        for place in range(2)
+    )
+    return query(
+        connection,
+        f"SELECT {repeat} AS repeat, {rank} AS rank, * FROM {table} WHERE file IN ({within})",  # noqa: S608 - numbers
+    )
 
 
 def _is_sorted(rows: pl.DataFrame, order: list[str]) -> bool:
-    first, second = (rows[column].to_numpy() for column in order)
-    step = np.diff(first)
-    return bool(((step > 0) | ((step == 0) & (np.diff(second) >= 0))).all())
+    """Return whether the rows are in order, piece by piece of the frame so that little is copied."""
+    first, second = (rows[column] for column in order)
+    last: tuple[int, int] | None = None
+    for start in range(0, rows.height, _PIECE):
+        one, two = first[start : start + _PIECE].to_numpy(), second[start : start + _PIECE].to_numpy()
+        if last is not None and (one[0], two[0]) < last:
+            return False
+        step = np.diff(one)
+        if not ((step > 0) | ((step == 0) & (np.diff(two) >= 0))).all():
+            return False
+        last = (one[-1], two[-1])
+    return True
 
 
-def _used(frames: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> NDArray[np.int32]:
+def _used(frames: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> NDArray[np.int64]:
     """Return the distinct ids in these columns of any frame."""
-    found = [
-        frame[column].drop_nulls().unique().to_numpy()
-        for frame in frames.values()
-        for column in columns
-        if column in frame.columns
-    ]
-    return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
+    seen = np.zeros(0, bool)
+    for frame in frames.values():
+        for column in columns:
+            if column not in frame.columns:
+                continue
+            for start in range(0, frame.height, _PIECE):
+                ids = frame[column][start : start + _PIECE].drop_nulls().to_numpy()
+                if len(ids) and (most := int(ids.max())) >= len(seen):
+                    seen = np.concatenate((seen, np.zeros(most + 1 - len(seen), bool)))
+                seen[ids] = True
+    return np.flatnonzero(seen)
 
 
 def _with_ids(rows: pl.DataFrame, column: str, ids: NDArray[Any]) -> pl.DataFrame:
     return rows.filter(pl.Series(np.isin(rows[column].to_numpy(), ids)))
 
 
-def _with_ancestors(paths: pl.DataFrame, used: NDArray[np.int32]) -> NDArray[np.int64]:
+def _with_ancestors(paths: pl.DataFrame, used: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the paths and all that enclose them."""
     parent = np.full(int(paths["path"].max() or 0) + 1, -1, np.int32)  # type: ignore[arg-type]
     parent[paths["path"].to_numpy()] = paths["parent"].to_numpy()
