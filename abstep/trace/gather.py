@@ -10,7 +10,7 @@ import numpy as np
 from abstep.trace.columns import NONE, Columns, Ids, ints
 from abstep.trace.event import Cat, Event, Metadata
 from abstep.trace.nametable import NameTable
-from abstep.trace.times import ODD, nanoseconds
+from abstep.trace.timed import timed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 #: Kind of a device activity before names and launches are looked at (model.Kind).
 DEVICE_KINDS = {Cat.KERNEL: 0, Cat.COPY: 2, Cat.MEMSET: 3}
 _STEP = "ProfilerStep"
-#: Times beyond this leave no room for the base, ns.
-_FAR = 2**62
 _get_name, _get_pid, _get_tid = attrgetter("name"), attrgetter("pid"), attrgetter("tid")
-_get_ts, _get_dur, _get_args = attrgetter("ts"), attrgetter("dur"), attrgetter("args")
+_get_args = attrgetter("args")
 #: Communication metadata that repeats from instance to instance.
 META_FIELDS = (
     "collective",
@@ -137,7 +135,9 @@ class Gather:
         return len(stacks)
 
     def _take_rows(self, cat: Cat, rows: list[Event]) -> None:
-        rows, start, end = self._timed(rows)
+        rows, start, end, odd, example = timed(rows)
+        self.odd += odd
+        self.odd_example = self.odd_example or example
         if not rows:
             return
         if cat in DEVICE_KINDS:
@@ -148,39 +148,6 @@ class Gather:
             self._take_syncs(rows, start)
         else:
             self._take_ops(rows, start, end, is_range=cat is Cat.RANGE)
-
-    def _timed(self, rows: list[Event]) -> tuple[list[Event], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the events with a name, a start and a duration, and count the others."""
-        start = nanoseconds(list(map(_get_ts, rows)))
-        length = nanoseconds(list(map(_get_dur, rows)))
-        named = None not in set(map(_get_name, rows))
-        with np.errstate(over="ignore"):
-            end = start + length
-        if named and start.min() > -_FAR and length.min() >= 0 and (end >= start).all() and end.max() < _FAR:
-            return rows, start, end
-        good = (start > -_FAR) & (length >= 0) & (end >= start) & (end < _FAR)
-        if not named:
-            good &= np.fromiter((event.name is not None for event in rows), bool, len(rows))
-        for row in np.flatnonzero(~good)[:1]:
-            self._odd(rows[row], int(start[row]), int(length[row]))
-        self.odd += int((~good).sum())
-        return [rows[row] for row in np.flatnonzero(good)], start[good], end[good]
-
-    def _odd(self, event: Event, start: int, length: int) -> None:
-        if self.odd_example is not None:
-            return
-        if event.name is None:
-            fault = "has no name"
-        elif start == ODD:
-            fault = "has no usable ts"
-        elif length == ODD:
-            fault = "has no usable dur"
-        elif length < 0:
-            fault = "has a negative duration"
-        else:
-            fault = "lies beyond int64 nanoseconds"
-        name = repr(event.name[:200]) if event.name is not None else "an event"
-        self.odd_example = f"{name} {fault}"
 
     def _take_device(self, cat: Cat, rows: list[Event], start: NDArray[Any], end: NDArray[Any]) -> None:
         args = list(map(_get_args, rows))

@@ -15,7 +15,6 @@ import msgspec
 from abstep.errors import TraceError
 from abstep.trace.boundary import BOUNDARY, SPACE, last_boundary
 from abstep.trace.event import (
-    byte_of,
     decode_events,
     decode_odd,
     decode_texts,
@@ -23,6 +22,7 @@ from abstep.trace.event import (
     repaired,
 )
 from abstep.trace.inflate import CutShortError
+from abstep.trace.refuse import without_events
 from abstep.trace.stacks import StackFilter
 
 if TYPE_CHECKING:
@@ -132,26 +132,7 @@ class TraceText:
                 return text[found.end() :]
             if len(text) > _MOST_METADATA:
                 break
-        self._no_events(text)
-        return b""
-
-    def _no_events(self, text: bytes) -> None:
-        again = "record or copy it again"
-        if self._cut_short:
-            raise TraceError(f"{self._name}: {self._cut_short}, before any event", again)
-        if not text.strip(SPACE):
-            raise TraceError(f"{self._name}: the file is empty", again)
-        if text.lstrip(SPACE)[:1] != b"{":
-            raise TraceError(f"{self._name}: is not JSON (byte 0)", "give a trace written by torch.profiler")
-        try:
-            msgspec.json.decode(text, type=msgspec.Raw)
-        except _BROKEN as error:
-            at = f"byte {byte_of(error)}" if byte_of(error) is not None else f"it ends at byte {len(text)}"
-            raise TraceError(f"{self._name}: is not whole JSON ({at})", again) from None
-        raise TraceError(
-            f"{self._name}: holds no traceEvents",
-            "give a trace written by torch.profiler (export_chrome_trace)",
-        )
+        raise without_events(self._name, text, self._cut_short)
 
     def _breaks_off(self, left: bytes) -> None:
         """Decide about text behind the last whole event: the file ended among its events."""
