@@ -142,6 +142,8 @@ class Store:
             parts: by name, as bytes.
 
         """
+        if self._read_only:
+            return
         with connect(self.path, read_only=False) as connection, transaction(connection):
             row = one(connection, "SELECT run FROM runs WHERE name = ?", [run_name])
             if row is None:
@@ -192,11 +194,15 @@ class Store:
     def save_windows(self, run_name: str, frame: pl.DataFrame) -> None:
         """Keep a run's step windows in place of earlier ones.
 
+        A store that is only read keeps none.
+
         Args:
             run_name: the run's name.
             frame: schema.sql's columns of `windows` without `run`.
 
         """
+        if self._read_only:
+            return
         with connect(self.path, read_only=False) as connection, transaction(connection):
             row = one(connection, "SELECT run FROM runs WHERE name = ?", [run_name])
             if row is None:
@@ -233,6 +239,8 @@ def open_store(path: Path | None = None, *, read_only: bool = False) -> Store:
             if not path.exists():
                 raise StoreError(f"{path}: no such store", "make one with `abstep ingest RUN --store FILE`")
             return Store(path, read_only=True)
+        if path.is_file() and not _can_be_written(path):  # someone else's: what is in it can be compared
+            return Store(path, read_only=True)
         _prepare(path)
         return Store(path)
     default = Path(platformdirs.user_cache_dir("abstep")) / "store.duckdb"
@@ -258,11 +266,14 @@ def _prepare(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{path.parent}: cannot be made ({error.strerror})", remedy) from error
-    if path.exists() and not os.access(path, os.W_OK):
+    if not _can_be_written(path):
         raise StoreError(f"{path}: cannot be written", remedy)
-    if not os.access(path.parent, os.W_OK):
-        raise StoreError(f"{path.parent}: cannot be written", remedy)
     if not path.exists() or path.stat().st_size == 0:
         create(path)
     with connect(path, read_only=False):
         pass
+
+
+def _can_be_written(path: Path) -> bool:
+    """Return whether the file, if there is one, and its directory (for the write-ahead log) can be written."""
+    return (not path.exists() or os.access(path, os.W_OK)) and os.access(path.parent, os.W_OK)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import platformdirs
+import polars as pl
 import pytest
 from runs import put, put_run, trace
 
@@ -225,6 +226,22 @@ def test_reading_only(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="only read"):
             store.ingest(run)
     assert path.read_bytes() == before
+
+
+def test_a_store_someone_else_owns_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, run = tmp_path / "s.duckdb", put_run(tmp_path / "run")
+    with open_store(path) as store:
+        store.ingest(run)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with open_store(path) as store:
+        name = store.ingest(run)
+        assert store.load(name).spans.height == 8
+        store.save_windows(name, pl.DataFrame())
+        put(run / "rank5.json", trace(5))
+        with pytest.raises(StoreError, match="only read"):
+            store.ingest(run)
+    with pytest.raises(StoreError, match="cannot be written"):
+        open_store(tmp_path / "other.duckdb")
 
 
 FULL = """
