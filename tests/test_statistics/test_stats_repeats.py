@@ -9,7 +9,7 @@ from statistics_made import MS, a_run, many, noise
 
 from abstep.compare.statistics import ONE_RUN_SENTENCE, StatisticsOptions, compare_runs
 from abstep.compare.statistics.family import squeeze
-from abstep.compare.statistics.repeats import repeats_resolution, repeats_test
+from abstep.compare.statistics.repeats import common_share, repeats_resolution, repeats_test
 
 NO_SKIP = StatisticsOptions(skip=0)
 
@@ -92,11 +92,32 @@ def test_families_of_repeats_are_moderated_and_four_repeats_believe_half(repeats
     scale = np.maximum(a.mean(axis=1), b.mean(axis=1))
     expected = squeeze(pooled / scale**2, np.full(20, float(df)), prior_share=share)
     found = repeats_test(a, b, family=True)
-    assert found.df == pytest.approx(expected.df)
+    residuals = np.concatenate([a - a.mean(axis=1)[:, None], b - b.mean(axis=1)[:, None]], axis=1)
+    common = common_share(residuals / np.sqrt(expected.variance)[:, None] / scale[:, None])
+    assert common < 0.2
+    assert found.df == pytest.approx(
+        np.minimum(expected.df, 1 / (common**2 / df + (1 - common) ** 2 / expected.df))
+    )
     assert found.se == pytest.approx(scale * np.sqrt(expected.variance * 2 / repeats))
     few = repeats_test(a[:9], b[:9], family=True)
     assert few.df == pytest.approx(np.full(9, float(df)))
     assert few.se == pytest.approx(np.sqrt(pooled[:9] * 2 / repeats))
+
+
+def test_rows_that_move_together_know_launches_no_better_than_one_row():
+    rng = np.random.default_rng(3)
+    together = np.tile(rng.normal(size=4), (50, 1))
+    together -= together.mean()
+    apart = rng.normal(size=(5000, 4))
+    apart -= apart.mean(axis=1)[:, None]
+    assert common_share(together) == pytest.approx(1.0)
+    assert common_share(apart) == pytest.approx(0.0, abs=0.01)
+    assert common_share(together[:1]) == common_share(np.zeros((12, 4))) == 0.0
+    pace = np.array([1.0, 1.1, 0.95, 1.04])
+    sizes = rng.uniform(50, 500, 50)[:, None]
+    paced = sizes * pace * (1 + 0.001 * rng.normal(size=(50, 4)))
+    found = repeats_test(paced[:, :2], paced[:, 2:], family=True)
+    assert found.df == pytest.approx(np.full(50, 2.0), rel=0.01)
 
 
 def test_resolution_carries_over():

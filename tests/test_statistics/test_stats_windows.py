@@ -155,3 +155,11 @@ def test_ranks_divide_before_anything_is_judged():
     one = compare_runs([a_run(step)], [a_run(noise(2, 30))])
     eight = compare_runs([a_run(8 * step, ranks=8)], [a_run(8 * noise(2, 30), ranks=8)])
     assert one == eight
+
+
+@pytest.mark.parametrize(("n", "kept"), [(2, [0, 1]), (4, [0, 1, 2, 3]), (5, [1, 2, 3, 4])])
+def test_where_nothing_can_be_tested_every_window_is_described(n, kept):
+    steps = np.array([1300 * MS, *[1000 * MS] * (n - 1)])
+    result = compare_runs([a_run(steps)], [a_run(steps)])
+    assert [list(side[0]) for side in result.kept] == [kept, kept]
+    assert result.step_time.verdict == "too_few"

@@ -98,6 +98,9 @@ def _warmup(runs: Runs, skip: int | None) -> tuple[int, list[StatisticsWarning]]
     if skip is not None:
         return skip, []
     places = [(side, r) for side, repeats in enumerate(runs) for r in range(len(repeats))]
+    longest = max((len(runs[side][r].step) for side, r in places), default=0)
+    if longest < TESTED_WINDOWS and len(places) < REPEATS_NEEDED:
+        return 0, []  # nothing will be tested: every window there is is described
     ends = warmup_ends([runs[side][r].step / runs[side][r].ranks for side, r in places])
     warnings = [
         StatisticsWarning(

@@ -169,7 +169,7 @@ def family_false() -> list[Cell]:
         family(
             f"{group}, a launch's pace shared by all",
             f"{r}+{r} x {n} sd {100 * sd:g} %",
-            {"any": None},
+            {"any": UP_TO_7},
             n=n,
             repeats=r,
             common_sd=sd,
