@@ -83,3 +83,36 @@ def compared(measured: Callable[[Path], MeasuredRun]) -> Callable[..., Compariso
         return compare(measured(base), measured(variant), CompareOptions(warmup=warmup))
 
     return both
+
+
+@pytest.fixture(scope="session")
+def quick_pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A small generated pair whose variant has more buckets and is faster; not to be changed."""
+    from commands import QUICK
+    from synth import scenario, write_pair
+
+    return write_pair(tmp_path_factory.mktemp("pair"), *scenario("buckets", **QUICK))
+
+
+@pytest.fixture(scope="session")
+def kept_store(quick_pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that holds both sides of it, so that a test of something else need not parse."""
+    from abstep.pipeline import Reading, read_run
+
+    store = tmp_path_factory.mktemp("kept") / "runs.duckdb"
+    for place in quick_pair:
+        read_run(place, Reading(store=store))
+    return store
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command in this process: (exit status, standard output, standard error)."""
+    from abstep import cli
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = cli.run([*map(str, arguments)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run

@@ -82,6 +82,7 @@ def collective_rows(
                 late_share=late[1],
                 late_reason=late[2],
                 late_called=called,
+                waited_for=None if late[0] is None else waited_for(group),
                 late_lead=lead,
                 split_uncertain=mean_uncertainty(group),
             ),
@@ -173,6 +174,24 @@ def late_reason(group: pl.DataFrame, rank: int) -> str | None:
         (queued + carried).sum().alias("queue"),
     ).row(0, named=True)
     return max(("compute", "host", "queue"), key=lambda reason: sums[reason])
+
+
+def waited_for(group: pl.DataFrame) -> tuple[int, float] | None:
+    """Return the rank for which most of the waiting was, and its share of all waiting; None without any.
+
+    Only instances whose lead exceeds 3 x the clock's spread count: a wait within it is for nobody.
+    """
+    decided = group.filter(pl.col("lead_ns") > LATE_LEAD * pl.col("uncertain_ns"))
+    by_rank = (
+        decided.group_by("late_rank")
+        .agg((pl.col("peer_wait_ns") * pl.col("weight")).sum().alias("waited"))
+        .sort(["waited", "late_rank"], descending=[True, False])
+    )
+    whole = float((group["peer_wait_ns"].fill_null(0) * group["weight"]).sum())
+    if by_rank.is_empty() or whole <= 0:
+        return None
+    rank, waited = by_rank.row(0)
+    return int(rank), waited / whole
 
 
 def is_persistently_late(

@@ -34,7 +34,7 @@ def beside_compute(side: MeasuredSide, weights: Weights) -> list[BesideCompute]:
             .then(pl.lit("beside"))
             .alias("how"),
         )
-        .drop_nulls("how")
+        .drop_nulls(["how", "bytes"])  # sizes that are not known are not known to be equal
     )
     rows = []
     for keys, group in sorted(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MATTERS = 0.01  # of the step: less is not worth a sentence
 PAIRS_NAMED = 2
+MOST_OF_IT = 0.60
 CONTROL = 0.01
 LONGER = 0.10  # beside compute against alone: less is not worth a sentence
 DOING = {
@@ -26,15 +27,32 @@ DOING = {
 def lateness_sentences(comparison: Comparison) -> Iterator[str]:
     """Name the rank others wait for on each side, how late it is and what it was doing instead."""
     for side in ("base", "variant"):
-        rows = [row for row in comparison.collectives if row.side == side and row.late_called]
+        own = [row for row in comparison.collectives if row.side == side]
+        step = comparison.step_time.base if side == "base" else comparison.step_time.variant
+        rows = [row for row in own if row.late_called]
         if not rows:
+            yield from _waited_for(side, own, step)
             continue
         row = max(rows, key=lambda row: (row.late_reason != "queue", row.peer_wait or 0.0, row.collective))
-        step = comparison.step_time.base if side == "base" else comparison.step_time.variant
         if not step or (row.peer_wait or 0.0) < MATTERS * step:
             continue
         yield _late(side, row)
     yield from _what_waited(comparison)
+
+
+def _waited_for(side: str, rows: list[CollectiveRow], step: float | None) -> Iterator[str]:
+    """Name the rank that most waiting was for, where none is last often enough to be called late."""
+    waiting = [row for row in rows if row.waited_for is not None and row.waited_for[1] >= MOST_OF_IT]
+    if not waiting or not step:
+        return
+    row = max(waiting, key=lambda row: (row.peer_wait or 0.0, row.collective))
+    if (row.peer_wait or 0.0) < MATTERS * step or row.waited_for is None:
+        return
+    rank, share = row.waited_for
+    yield (
+        f"In the {side}, {pct_text(100 * share, sign=False)} of the waiting in {row.collective} of the {row.phase}, "
+        f"{time_text(row.peer_wait)} a step (mean over ranks), was for rank {rank}."
+    )
 
 
 def _late(side: str, row: CollectiveRow) -> str:

@@ -111,6 +111,9 @@ class CollectiveRow:
         False  # last in 60 % of instances, by more than 3 x the clock's spread: text may name it
     )
     late_lead: float | None = None  # median time of the late rank after the second last
+    waited_for: tuple[int, float] | None = (
+        None  # (rank, share of the waiting that was for it), the largest share
+    )
     split_uncertain: float | None = None  # of the mean peer wait and transport (SEMANTICS 4)
 
 

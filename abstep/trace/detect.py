@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 #: Changes when the same file would give other tables, so that stored ones are read again.
 READER_VERSION = 1
-#: Ends of the names of files taken for traces in a directory.
-SUFFIXES = (".json", ".json.gz")
 
 
 def read_trace(path: Path, on_bytes: Callable[[int], None] | None = None) -> FileTables:

@@ -155,11 +155,6 @@ def byte_of(error: Exception) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def is_cut_short(error: Exception) -> bool:
-    """Return whether the text ends before its JSON does."""
-    return "truncated" in str(error)
-
-
 _CONTROL = bytes.maketrans(bytes(range(32)), b" " * 32)
 _NOT_A_NUMBER = re.compile(rb"([:\[,]\s*)-?(?:NaN|nan|Infinity|Inf|inf|infinity)(?:\([a-z]*\))?(?=\s*[,}\]])")
 _BAD_ESCAPE = re.compile(rb'\\(?:\\|"|(?![/bfnrtu])|u(?![0-9a-fA-F]{4}))')
