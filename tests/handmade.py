@@ -287,20 +287,8 @@ def joined(*runs: RunTables, repeats: int = 1) -> RunTables:
         )
         names += run.names.height
         paths += run.paths.height
-    together = {
-        table: pl.concat([getattr(run, table) for run in moved])
-        for table in (
-            "files",
-            "spans",
-            "collectives",
-            "waits",
-            "host_calls",
-            "marks",
-            "threads",
-            "names",
-            "paths",
-        )
-    }
+    frames = ("files", "spans", "collectives", "waits", "host_calls", "marks", "threads", "names", "paths")
+    together = {table: pl.concat([getattr(run, table) for run in moved]) for table in frames}
     sides = {
         "settings": ({},) * repeats,
         "recorded": ({},) * repeats,

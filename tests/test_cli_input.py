@@ -7,11 +7,16 @@ import json
 import os
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from commands import DONE, WRONG, files_in, one_line
 from synth import scenario, write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.fixture(scope="module")
@@ -26,30 +31,42 @@ def variant(pair, tmp_path):
     return Path(shutil.copytree(pair[1], tmp_path / "spoilt"))
 
 
-def refused(say, store, tmp_path, base, variant, *mentions):
-    """Compare, and see that it is refused whole: one line, no output, nothing half-written."""
-    told, report = tmp_path / "told.json", tmp_path / "report.md"
-    outputs = "--json", told, "--report", report
-    status, out, err = say("compare", base, variant, "--store", store, *outputs)
-    assert (status, out) == (WRONG, "")
-    one_line(err, *mentions)
-    assert not told.exists()
-    assert not report.exists()
-    assert not list(tmp_path.glob(".told*")), "nothing half-written"
+@dataclass(frozen=True)
+class Judge:
+    """Compares, and sees what is made of the input."""
+
+    say: Callable[..., tuple[int, str, str]]
+    store: Path
+    place: Path
+
+    def refuses(self, base, variant, *mentions):
+        """One line, no output, nothing half-written."""
+        told, report = self.place / "told.json", self.place / "report.md"
+        outputs = "--json", told, "--report", report
+        status, out, err = self.say("compare", base, variant, "--store", self.store, *outputs)
+        assert (status, out) == (WRONG, "")
+        one_line(err, *mentions)
+        assert not told.exists()
+        assert not report.exists()
+        assert not list(self.place.glob(".told*")), "nothing half-written"
+
+    def warns(self, base, variant, identifier, *mentions):
+        """The rest is used and the warning said, in the result and in the summary; returns the result."""
+        told = self.place / "told.json"
+        status, out, err = self.say("compare", base, variant, "--store", self.store, "--json", told)
+        assert (status, err) == (DONE, "")
+        result = json.loads(told.read_text())
+        messages = [row["message"] for row in result["warnings"] if row["id"] == identifier]
+        assert messages
+        for text in mentions:
+            assert any(str(text) in message for message in messages)
+        assert identifier in out
+        return result
 
 
-def warned(say, store, tmp_path, base, variant, identifier, *mentions):
-    """Compare, and see that the rest is used and the warning said: in the result and in the summary."""
-    told = tmp_path / "told.json"
-    status, out, err = say("compare", base, variant, "--store", store, "--json", told)
-    assert (status, err) == (DONE, "")
-    result = json.loads(told.read_text())
-    messages = [row["message"] for row in result["warnings"] if row["id"] == identifier]
-    assert messages
-    for text in mentions:
-        assert any(str(text) in message for message in messages)
-    assert identifier in out
-    return result
+@pytest.fixture
+def judge(say, kept_store, tmp_path):
+    return Judge(say, kept_store, tmp_path)
 
 
 def spoil(place, name, content):
@@ -84,40 +101,40 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_one_bad_rank_does_not_lose_the_others(pair, variant, kept_store, tmp_path, say, how):
+def test_one_bad_rank_does_not_lose_the_others(pair, variant, how, judge):
     name, content, mention = SPOILT[how]
     file = spoil(variant, name, content(plain(variant)))
-    result = warned(say, kept_store, tmp_path, pair[0], variant, "bad_file", file, mention, ";")
+    result = judge.warns(pair[0], variant, "bad_file", file, mention, ";")
     assert result["variant"]["ranks"] == result["base"]["ranks"] == [0]
     assert result["variant"]["windows_used"] == 7
     assert "partial_ranks" in {row["id"] for row in result["warnings"]}
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_a_run_of_one_bad_file_is_refused(pair, variant, kept_store, tmp_path, say, how):
+def test_a_run_of_one_bad_file_is_refused(pair, variant, how, judge):
     name, content, mention = SPOILT[how]
     file = spoil(variant, name, content(plain(variant)))
-    refused(say, kept_store, tmp_path, pair[0], file, file, mention)
-    refused(say, kept_store, tmp_path, file, pair[0], file, mention)
+    judge.refuses(pair[0], file, file, mention)
+    judge.refuses(file, pair[0], file, mention)
 
 
-def test_a_folder_without_traces(pair, kept_store, tmp_path, say):
+def test_a_folder_without_traces(pair, tmp_path, judge):
     (tmp_path / "hollow" / "deeper").mkdir(parents=True)
     (tmp_path / "hollow" / "notes.txt").write_text("nothing here")
-    refused(say, kept_store, tmp_path, pair[0], tmp_path / "hollow", tmp_path / "hollow", "no traces")
+    judge.refuses(pair[0], tmp_path / "hollow", tmp_path / "hollow", "no traces")
 
 
-def test_a_missing_folder(pair, kept_store, tmp_path, say):
-    refused(say, kept_store, tmp_path, pair[0], tmp_path / "gone", tmp_path / "gone", "no such file")
-    refused(say, kept_store, tmp_path, tmp_path / "gone", pair[1], tmp_path / "gone", "no such file")
+def test_a_missing_folder(pair, tmp_path, judge):
+    judge.refuses(pair[0], tmp_path / "gone", tmp_path / "gone", "no such file")
+    judge.refuses(tmp_path / "gone", pair[1], tmp_path / "gone", "no such file")
 
 
-def test_a_folder_that_cannot_be_listed(pair, kept_store, tmp_path, say):
+def test_a_folder_that_cannot_be_listed(pair, tmp_path, judge):
     if os.geteuid() == 0:
         pytest.skip("NOT CHECKED: root may list everything")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
-    refused(say, kept_store, tmp_path, pair[0], closed, closed)
+    judge.refuses(pair[0], closed, closed)
 
 
 def rename_steps(place, name):
@@ -126,10 +143,10 @@ def rename_steps(place, name):
         file.write_bytes(gzip.compress(text, 1))
 
 
-def test_a_trace_without_steps_lists_the_candidates(pair, variant, kept_store, tmp_path, say):
+def test_a_trace_without_steps_lists_the_candidates(pair, variant, judge):
     rename_steps(variant, b"batch number ")
     mentions = variant, "ProfilerStep", "--step-marker", "'DistributedDataParallel.forward' (16 times)"
-    refused(say, kept_store, tmp_path, pair[0], variant, *mentions)
+    judge.refuses(pair[0], variant, *mentions)
 
 
 def test_candidates_are_those_that_repeat_most_regularly_first(pair, variant, kept_store, say):
@@ -141,24 +158,15 @@ def test_candidates_are_those_that_repeat_most_regularly_first(pair, variant, ke
     assert not [name for name in listed if name.startswith("batch number")], "each of these comes once"
 
 
-def test_one_rank_twice_names_both_files(pair, variant, kept_store, tmp_path, say):
+def test_one_rank_twice_names_both_files(pair, variant, judge):
     text = gzip.decompress((variant / "rank0.json.gz").read_bytes())
     (variant / "again.json").write_bytes(text + b"\n")
-    refused(
-        say,
-        kept_store,
-        tmp_path,
-        pair[0],
-        variant,
-        variant / "again.json",
-        variant / "rank0.json.gz",
-        "rank 0",
-    )
+    judge.refuses(pair[0], variant, variant / "again.json", variant / "rank0.json.gz", "rank 0")
 
 
-def test_a_rank_on_one_side_only(pair, variant, kept_store, tmp_path, say):
+def test_a_rank_on_one_side_only(pair, variant, judge):
     (variant / "rank1.json.gz").unlink()
-    result = warned(say, kept_store, tmp_path, pair[0], variant, "partial_ranks", "rank")
+    result = judge.warns(pair[0], variant, "partial_ranks", "rank")
     assert result["base"]["ranks"] == result["variant"]["ranks"] == [0]
     assert result["step_time"]["verdict"] == "faster"
     assert {row["rank"] for row in result["ranks"]} == {0}
