@@ -85,6 +85,7 @@ def collective_rows(
                 waited_for=None if late[0] is None else waited_for(group),
                 late_lead=lead,
                 split_uncertain=mean_uncertainty(group),
+                blocks=_blocks(group),
             ),
         )
     return rows
@@ -105,6 +106,12 @@ def _alone(group: pl.DataFrame, collective: str, isolated: Isolated | None) -> f
         return None
     times = isolated.at(group["bytes"].cast(pl.Float64).to_numpy())
     return None if np.isnan(times).any() else float((times * group["weight"].to_numpy()).sum())
+
+
+def _blocks(group: pl.DataFrame) -> tuple[int, int] | None:
+    """Return the smallest and largest count of thread blocks; None where any instance has none recorded."""
+    blocks = group["blocks"]
+    return None if blocks.null_count() else (int(blocks.min()), int(blocks.max()))  # type: ignore[arg-type]
 
 
 def _bus_bandwidth(group: pl.DataFrame, collective: str) -> float | None:

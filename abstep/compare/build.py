@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from abstep import __version__
 from abstep.compare.account import account
 from abstep.compare.across import collective_rows
@@ -18,6 +16,8 @@ from abstep.compare.contention import contention, contention_rows, control
 from abstep.compare.describe import described_side, path_row, rank_rows, validity_rows
 from abstep.compare.detail import PairDetail
 from abstep.compare.explain import explanation
+from abstep.compare.ideals import ideal_of
+from abstep.compare.said import statistics_sentences
 from abstep.compare.sides import compared_ranks, run_metrics, side, weights
 from abstep.compare.slots import (
     slot_independent,
@@ -29,7 +29,6 @@ from abstep.compare.slots import (
     with_slots,
 )
 from abstep.compare.statistics import (
-    ONE_RUN_SENTENCE,
     StatisticsOptions,
     compare_runs,
     window_weights,
@@ -37,10 +36,11 @@ from abstep.compare.statistics import (
 from abstep.compare.statistics.types import Sides
 from abstep.compare.warnings import warnings
 from abstep.errors import TraceError
-from abstep.units import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import polars as pl
 
     from abstep.compare.isolated import Isolated
     from abstep.compare.sides import MeasuredSide, Weights
@@ -125,8 +125,13 @@ def compare(
     pairs = contention_rows(slowed, found.contention)
     rows = account(pair, found.step_time, found.categories, slots, pairs)
     sides = tuple(
-        described_side(measured, share, kept, dropped, found.warmup)
-        for (measured, share), kept, dropped in zip(pair, found.kept, found.dropped, strict=True)
+        replace(
+            described_side(measured, share, kept, dropped, found.warmup),
+            bounds=ideal_of(measured, share, step),
+        )
+        for (measured, share), kept, dropped, step in zip(
+            pair, found.kept, found.dropped, (found.step_time.base, found.step_time.variant), strict=True
+        )
     )
     comparison = Comparison(
         version=__version__,
@@ -156,12 +161,13 @@ def compare(
         warnings=(),
         unit="repeat" if found.unit == "repeats" else "window",
         pairing="windows paired by step number" if found.paired else None,
-        sentences=_sentences(found, base, variant),
+        sentences=statistics_sentences(found, base, variant),
         not_called=found.intervals_not_called,
         below_floor=found.intervals_below_floor,
         step_p50=(found.step_p50.base, found.step_p50.variant),
         beside_compute=tuple(row for measured, share in pair for row in beside_compute(measured, share)),
         control=None if checks.status == "not_comparable" else control(slowed, metrics, options.statistics()),
+        unmatched=unmatched(pair),
         no_communication=base.instances.is_empty()
         and variant.instances.is_empty()
         and base.parts.is_empty()
@@ -170,6 +176,15 @@ def compare(
     )
     comparison = replace(comparison, warnings=warnings(comparison, pair, found, partial=partial))
     return replace(comparison, explanation=explanation(comparison))
+
+
+def unmatched(pair: Pair) -> tuple[Mapping[str, Any], ...]:
+    """Return the collectives that could not be matched over their ranks, counted: side, collective, group, count."""
+    return tuple(
+        {"side": measured.name, "collective": collective, "group": group, "count": count}
+        for measured, _ in pair
+        for collective, group, count in measured.run.across.unmatched.iter_rows()
+    )
 
 
 def slot_rows(
@@ -275,41 +290,3 @@ def _options(options: CompareOptions) -> Mapping[str, Any]:
         "warmup": "auto" if options.warmup is None else options.warmup,
         "version": __version__,
     }
-
-
-def warmed_up(measured: MeasuredSide, warmup: int) -> str | None:
-    """Say what the windows dropped as warm-up did, where their traces tell; None where they do not."""
-    if not warmup:
-        return None
-    first = measured.windows.select("repeat", "step").unique().sort("repeat", "step")
-    dropped = first.filter(pl.int_range(pl.len()).over("repeat") < warmup)
-    seen = measured.run.setup.join(dropped, on=["repeat", "step"], how="semi")
-    counts = {name: int(seen[name].sum()) for name in ("allocations", "compilations", "tunings")}
-    told = [f"{count} {SETUP_WORDS[name]}" for name, count in counts.items() if count]
-    windows = f"the first {warmup} windows of each repeat are dropped as warm-up"
-    return f"{measured.name}: {windows}; they hold {', '.join(told)}." if told else None
-
-
-SETUP_WORDS = {
-    "allocations": "device-memory allocations (allocator growth)",
-    "compilations": "compilations",
-    "tunings": "kernel tunings",
-}
-
-
-def _sentences(found: StatisticsResult, base: MeasuredSide, variant: MeasuredSide) -> tuple[str, ...]:
-    said = [] if found.unit == "repeats" else [ONE_RUN_SENTENCE]
-    resident = [
-        bool(recorded.get("resident"))
-        for measured in (base, variant)
-        for recorded in measured.run.cut.tables.recorded
-    ]
-    if resident and any(resident):
-        said.append(
-            "Repeats are captures of processes that stayed up: launch-to-launch differences are not covered."
-        )
-    rest = found.intervals_not_called
-    if rest is not None and rest.delta is not None:
-        said.append(f"The slots called unchanged or inconclusive change by {value_text(rest)} a step in all.")
-    said += [sentence for each in (base, variant) if (sentence := warmed_up(each, found.warmup))]
-    return tuple(said)

@@ -126,7 +126,26 @@ def contention_sentences(comparison: Comparison) -> Iterator[str]:
             f"Contention {word} by {time_text(abs(total))} a step: compute ran longer beside collectives than alone"
             + (f" ({named})." if named else "; no pair of it is shown to have changed.")
         )
+        yield from _blocks_sentences(comparison, {row.collective for row in changed})
     yield from _control_sentences(comparison)
+
+
+def _blocks_sentences(comparison: Comparison, collectives: set[str]) -> Iterator[str]:
+    """Give evidence for a changed contention: how many thread blocks the collectives' kernels take."""
+    seen: dict[str, list[tuple[int, int]]] = {}
+    for row in comparison.collectives:
+        if row.blocks is not None and row.collective in collectives:
+            seen.setdefault(f"{row.collective} of the {row.phase}", []).append(row.blocks)
+    for what, (before, *after) in sorted(seen.items()):
+        if after and after[-1] != before:
+            yield (
+                f"The kernels of {what} took {_range(before)} thread blocks in the base and {_range(after[-1])} in "
+                "the variant: compute beside them has other processors left."
+            )
+
+
+def _range(blocks: tuple[int, int]) -> str:
+    return str(blocks[0]) if blocks[0] == blocks[1] else f"{blocks[0]} to {blocks[1]}"
 
 
 def beside_sentences(comparison: Comparison) -> Iterator[str]:
@@ -164,6 +183,35 @@ def _control_sentences(comparison: Comparison) -> Iterator[str]:
         f"Compute that overlaps no collective in either run took {pct_text(100 * abs(control.ratio - 1), sign=False)} "
         f"{way}: a global {what} (clock, power, another process), counted as speed, not as contention."
     )
+
+
+def ideal_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say how far the variant's step is from what it could be at best, and what lies between."""
+    bounds, step = comparison.variant.bounds, comparison.step_time.variant
+    if (
+        bounds is None
+        or not step
+        or step - bounds.together < MATTERS * step
+        or not _anything_changed(comparison)
+    ):
+        return
+    causes = sorted(bounds.kept_by.items(), key=lambda item: -item[1])
+    said = ", ".join(f"{KEPT_BY[name]} {time_text(time)}" for name, time in causes if time >= MATTERS * step)
+    if said:
+        yield (
+            f"If compute and communication, each as long as measured (contention included), started together, the "
+            f"variant's step would take {time_text(bounds.together)}; what keeps it from there: {said}."
+        )
+
+
+KEPT_BY = {
+    "late_readiness": "late ranks",
+    "serialization": "queueing behind other collectives",
+    "tail": "communication after the backward",
+    "exposed_before_other_work": "communication before other work",
+    "idle": "idle",
+    "other": "the rest",
+}
 
 
 def isolated_sentences(comparison: Comparison) -> Iterator[str]:

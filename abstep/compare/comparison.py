@@ -44,6 +44,7 @@ __all__ = [
     "Detail",
     "Dropped",
     "Explanation",
+    "Ideal",
     "Milestones",
     "Note",
     "PathRow",
@@ -90,6 +91,23 @@ class Milestones:
 
 
 @dataclass(frozen=True)
+class Ideal:
+    """What a step could be at best, ns; SEMANTICS 7. Not there where a collective is unsplit.
+
+    Attributes:
+        together: max(compute, union of transport), mean over windows: each as long as measured, both started together.
+        at_first_valid_launch: the step with every collective at its first valid launch and no rank late.
+        kept_by: cause -> ns between `together` and the step: late_readiness, serialization, tail (exposed before
+            the optimizer), exposed_before_other_work, idle, other (contention, copies, incidental exposed time).
+
+    """
+
+    together: float
+    at_first_valid_launch: float
+    kept_by: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Side:
     """One run of the comparison."""
 
@@ -113,6 +131,7 @@ class Side:
     overlap_of_compute: float | None
     milestones: Milestones
     ideal: float | None
+    bounds: Ideal | None = None
 
 
 @dataclass(frozen=True)

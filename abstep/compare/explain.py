@@ -8,6 +8,7 @@ from abstep.compare.across import POINT_TO_POINT
 from abstep.compare.causes import (
     beside_sentences,
     contention_sentences,
+    ideal_sentences,
     isolated_sentences,
     lateness_sentences,
     path_sentences,
@@ -48,6 +49,7 @@ def explanation(comparison: Comparison) -> Explanation:
             *beside_sentences(comparison),
             *_accounted(comparison),
             *path_sentences(comparison),
+            *ideal_sentences(comparison),
             *isolated_sentences(comparison),
         ]
     return Explanation(

@@ -115,6 +115,7 @@ class CollectiveRow:
         None  # (rank, share of the waiting that was for it), the largest share
     )
     split_uncertain: float | None = None  # of the mean peer wait and transport (SEMANTICS 4)
+    blocks: tuple[int, int] | None = None  # smallest, largest count of thread blocks of its kernels
 
 
 @dataclass(frozen=True)

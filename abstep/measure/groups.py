@@ -19,12 +19,12 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
 
     Returns:
         row, collective, source, group (its role: the description or name, with the size where two sizes share
-        it), group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's records; null
-        where not recorded), records, dtype, reduction.
+        it), blocks (thread blocks of its kernel), group_name, group_ranks, group_size, seq, bytes (summed over a
+        coalesced kernel's records), records, dtype, reduction. Null where not recorded.
 
     """
     spans = run.tables.spans.filter(pl.col("kind") == int(Kind.COMMUNICATION)).select(
-        "row", "file", "span", "stream"
+        "row", "file", "span", "stream", pl.col("evidence").alias("blocks")
     )
     said = run.tables.collectives.group_by("file", "span", maintain_order=True).agg(
         pl.col(

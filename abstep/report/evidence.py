@@ -137,7 +137,7 @@ def path(comparison: Comparison) -> list[str]:
     marks = [(name, getattr(one, key), getattr(other, key)) for key, name in names.items()]
     marks.append(
         (
-            "ideal: compute and transport together, undisturbed",
+            "ideal: compute and transport, as long as measured, started together",
             comparison.base.ideal,
             comparison.variant.ideal,
         )
@@ -202,7 +202,10 @@ def unmatched(comparison: Comparison) -> list[str]:
         for row in comparison.unmatched[:MOST_ROWS]
     ]
     whole = table([plain(key) for key in keys], lines) + left_out(len(comparison.unmatched))
-    return ["", *fold(f"{len(comparison.unmatched)} compute spans without a partner in the other run", whole)]
+    return [
+        "",
+        *fold(f"{len(comparison.unmatched)} kinds of collective without a partner on another rank", whole),
+    ]
 
 
 def windows(comparison: Comparison) -> list[str]:

@@ -73,6 +73,7 @@ def result(comparison: Comparison) -> dict[str, Any]:
         ],
         "ranks": [_rank(row) for row in comparison.ranks],
         "path": [_path(row) for row in comparison.path],
+        "unmatched": [dict(row) for row in comparison.unmatched],
         "explanation": {
             "headline": comparison.explanation.headline,
             "sentences": list(comparison.explanation.sentences),
@@ -157,6 +158,10 @@ def _side(side: Side) -> _Object:
             side.milestones, "first_launch", "backward_end", "last_collective_end", "update_end", "tail"
         ),
         "ideal_us": _us(side.ideal),
+        "bound_us": None if side.bounds is None else _us(side.bounds.at_first_valid_launch),
+        "ideal_kept_by": None
+        if side.bounds is None
+        else {f"{cause}_us": _us(time) for cause, time in side.bounds.kept_by.items()},
     }
 
 

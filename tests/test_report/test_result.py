@@ -36,7 +36,7 @@ SIDE: dict[str, Any] = {
     "overlap_of_compute_pct": MAYBE,
     "milestones": {"first_launch_us": MAYBE, "backward_end_us": MAYBE, "last_collective_end_us": MAYBE,
                    "update_end_us": MAYBE, "tail_us": MAYBE},
-    "ideal_us": MAYBE,
+    "ideal_us": MAYBE, "bound_us": MAYBE, "ideal_kept_by": (dict, type(None)),
 }  # fmt: skip
 SLOT_TIMES = ("base_peer_wait_us", "variant_peer_wait_us", "base_transport_us", "variant_transport_us")
 SCHEMA: dict[str, Any] = {
@@ -73,6 +73,7 @@ SCHEMA: dict[str, Any] = {
          "busbw_gb_s": MAYBE, "late_rank": MAYBE_WHOLE, "late_share": MAYBE, "late_reason": MAYBE_TEXT,
          "isolated_us": MAYBE}
     ],
+    "unmatched": [{"side": TEXT, "collective": TEXT, "group": TEXT, "count": WHOLE}],
     "collective_contention": [
         {"side": TEXT, "collective": TEXT, "group": TEXT, "phase": TEXT, "bytes": MAYBE_WHOLE, "alone_count": WHOLE,
          "beside_count": WHOLE, "alone_duration_us": MAYBE, "beside_duration_us": MAYBE, "alone_transport_us": MAYBE,
