@@ -127,6 +127,12 @@ def contention_sentences(comparison: Comparison) -> Iterator[str]:
             + (f" ({named})." if named else "; no pair of it is shown to have changed.")
         )
         yield from _blocks_sentences(comparison, {row.collective for row in changed})
+    before, after = comparison.base.start_delay or 0.0, comparison.variant.start_delay or 0.0
+    if step and abs(after - before) > MATTERS * step:
+        yield (
+            f"Compute queued behind nothing but a running collective started {time_text(before)} later than usual a "
+            f"step in the base and {time_text(after)} in the variant: a start delay, apart from contention."
+        )
     yield from _control_sentences(comparison)
 
 

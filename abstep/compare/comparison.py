@@ -132,6 +132,7 @@ class Side:
     milestones: Milestones
     ideal: float | None
     bounds: Ideal | None = None
+    start_delay: float | None = None  # of compute beside collectives, ns a window and rank (SEMANTICS 6)
 
 
 @dataclass(frozen=True)

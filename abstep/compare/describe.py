@@ -66,6 +66,7 @@ def described_side(
         overlap_of_communication=means["overlapped"] / communication if communication else None,
         overlap_of_compute=means["overlapped"] / compute if compute and communication else None,
         milestones=_milestones(measured, weights),
+        start_delay=_start_delay(measured, weights),
         ideal=_ideal(measured, weights),
     )
 
@@ -221,6 +222,16 @@ def _ideal(measured: MeasuredSide, weights: Weights) -> float | None:
     if own.is_empty() or own["ideal_ns"].null_count():
         return None
     return float((own["ideal_ns"] * own["weight"]).sum())
+
+
+def _start_delay(measured: MeasuredSide, weights: Weights) -> float | None:
+    """Return ns a window and rank; None where nothing was beside a collective or the usual gap is unknown."""
+    own = measured.run.delays.filter(pl.col("rank").is_in(list(measured.ranks))).join(
+        weights.cells, on=["repeat", "step"], how="inner", maintain_order="left"
+    )
+    if own.is_empty() or own["delay_ns"].null_count() or not own["beside"].sum():
+        return None
+    return float((own["delay_ns"] * own["weight"]).sum())
 
 
 def _milestones(measured: MeasuredSide, weights: Weights) -> Milestones:

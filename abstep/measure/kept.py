@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from abstep.model import RunTables
 
-MEASURES = "7"
+MEASURES = "8"
 """Raised whenever a measure changes, so that what an older version kept is measured anew."""
 FRAMES = (
     "windows",
@@ -37,6 +37,7 @@ FRAMES = (
     "setup",
     "idle",
     "milestones",
+    "delays",
     "path",
     "violations",
     "ideal",

@@ -11,6 +11,7 @@ from abstep.measure.categories import categories
 from abstep.measure.chain import Chain, chain
 from abstep.measure.collectives import INSTANCES, instances
 from abstep.measure.contention import BESIDE, beside, compute_spans, signatures, signatures_beside
+from abstep.measure.delays import DELAYS, start_delays
 from abstep.measure.dependencies import dependencies
 from abstep.measure.exposed import PARTS, exposed_parts
 from abstep.measure.groups import described_collectives
@@ -81,6 +82,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
     calls = run.tables.host_calls.partition_by("file", as_dict=True)
     no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
     tiles, found, parts, recorded, work, idle, together, chains = [], [], [], [], [], [], [], []
+    delays = []
     for line in timelines(run, names.packing):
         host_calls = calls.get((line.file,), no_calls)
         needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
@@ -91,6 +93,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         recorded.append(needs.recorded)
         work.append(compute_work(line))
         idle.append(idle_causes(line))
+        delays.append(start_delays(line, needs))
         together.append(beside(line))
     collectives = _joined(found, INSTANCES)
     exposed = _joined(parts, PARTS)
@@ -117,6 +120,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         "signatures": signatures(compute, texts),
         "beside": signatures_beside(compute, pairs, launched, texts),
         "idle": _joined(idle, IDLE),
+        "delays": _joined(delays, DELAYS),
         "milestones": milestones(run, names, launched),
         "early": early_reads(run, launched, names),
         "sequences": sequence(run, names, texts),

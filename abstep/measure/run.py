@@ -47,6 +47,7 @@ class MeasuredRun:
         setup: allocations, compilations, tunings in a step (`setup`).
         idle: idle ns by cause: end_of_step, host_late, stream_wait, unknown.
         milestones: ns from window start.
+        delays: start delays (`delays.start_delays`).
         across: the collectives matched across ranks, and the clock that stands on.
         path: the dependency path's time on each rank (`path.dependency_paths`).
         violations: what is wrong in the run itself (`validity.violations`).
@@ -71,6 +72,7 @@ class MeasuredRun:
     setup: pl.DataFrame
     idle: pl.DataFrame
     milestones: pl.DataFrame
+    delays: pl.DataFrame
     across: AcrossRanks
     path: pl.DataFrame
     violations: pl.DataFrame
@@ -190,6 +192,7 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         setup=of("setup"),
         idle=of("idle"),
         milestones=of("milestones"),
+        delays=of("delays"),
         across=across,
         path=dependency_paths(chains, completed, across.instances, across.clock),
         violations=violations(launched, of("early")),

@@ -185,7 +185,7 @@ def contention(comparison: Comparison) -> list[str]:
     if comparison.no_communication:
         return []
     if not comparison.contention:
-        return ["None was measured."]
+        return ["None was measured.", *_start_delay(comparison)]
     found = rows.pairs(comparison, PAIRS_SHOWN)
     total = time_text(rows.together(comparison.contention), sign=True)
     lines = [f"Growth of all {len(comparison.contention)} pairs together: {total} a step.", ""]
@@ -198,7 +198,19 @@ def contention(comparison: Comparison) -> list[str]:
         count = f"{len(found.rest)} other pair{'' if len(found.rest) == 1 else 's'}"
         whole = _contention_table(comparison, found.rest[:MOST_ROWS]) + left_out(len(found.rest))
         lines += ["", *fold(f"{count}, together {time_text(rows.together(found.rest), sign=True)}", whole)]
-    return lines
+    return lines + _start_delay(comparison)
+
+
+def _start_delay(comparison: Comparison) -> list[str]:
+    """Say how much later than usual compute started beside collectives: blocked, not slowed."""
+    one, other = comparison.base.start_delay, comparison.variant.start_delay
+    if one is None and other is None:
+        return []
+    what = "Start delay of compute that was queued while a collective ran, a step"
+    return [
+        "",
+        f"{what}: {pair_text(one, other)}. It waits to start, it does not run slower: no part of contention.",
+    ]
 
 
 def _contention_table(comparison: Comparison, found: Sequence[ContentionRow]) -> list[str]:

@@ -157,6 +157,7 @@ def _side(side: Side) -> _Object:
         "milestones": _times(
             side.milestones, "first_launch", "backward_end", "last_collective_end", "update_end", "tail"
         ),
+        "start_delay_us": _us(side.start_delay),
         "ideal_us": _us(side.ideal),
         "bound_us": None if side.bounds is None else _us(side.bounds.at_first_valid_launch),
         "ideal_kept_by": None

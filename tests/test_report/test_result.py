@@ -36,7 +36,7 @@ SIDE: dict[str, Any] = {
     "overlap_of_compute_pct": MAYBE,
     "milestones": {"first_launch_us": MAYBE, "backward_end_us": MAYBE, "last_collective_end_us": MAYBE,
                    "update_end_us": MAYBE, "tail_us": MAYBE},
-    "ideal_us": MAYBE, "bound_us": MAYBE, "ideal_kept_by": (dict, type(None)),
+    "start_delay_us": MAYBE, "ideal_us": MAYBE, "bound_us": MAYBE, "ideal_kept_by": (dict, type(None)),
 }  # fmt: skip
 SLOT_TIMES = ("base_peer_wait_us", "variant_peer_wait_us", "base_transport_us", "variant_transport_us")
 SCHEMA: dict[str, Any] = {
