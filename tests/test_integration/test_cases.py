@@ -44,6 +44,18 @@ def test_step_time_and_its_decomposition(case, side):
     assert found == pytest.approx({name: truth[f"{name}_us"] for name in CATEGORIES}, abs=EXACT_US)
 
 
+def test_overlap_has_two_denominators(case, side):
+    """Both are ratios of means: of communication, and of compute."""
+    truth = case.truth[side]
+    talk = truth["overlapped_us"] + truth["exposed_us"]
+    compute = truth["overlapped_us"] + truth["compute_alone_us"]
+    found = case.result[side]
+    assert found["overlap_of_communication_pct"] == pytest.approx(
+        100 * truth["overlapped_us"] / talk, abs=0.05
+    )
+    assert found["overlap_of_compute_pct"] == pytest.approx(100 * truth["overlapped_us"] / compute, abs=0.05)
+
+
 def test_every_window_of_every_rank(case, side):
     """A clock that drifts makes a window 0.4 us longer; where clocks are right it is true to the nanosecond."""
     found = {(row["step"], row["rank"]): row for row in case.runs[side].windows.to_dicts()}

@@ -1,0 +1,106 @@
+"""Who is late, how surely, and why; and how fast the bytes went (SEMANTICS 4)."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from abstep.compare.across import is_persistently_late, late_rank
+from abstep.measure.ranks import bus_factor
+
+US = 1_000
+SCHEMA = {
+    "instance": pl.Int64,
+    "rank": pl.Int32,
+    "late_rank": pl.Int32,
+    "lead_ns": pl.Int64,
+    "uncertain_ns": pl.Float64,
+    "queue_ns": pl.Int64,
+    "busy_ns": pl.Int64,
+    "waited_ns": pl.Int64,
+}
+
+
+def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0, 0)):
+    """One collective of ranks 0 and 1 for each name in `lates`: the rank that arrived last, None where unsplit."""
+    rows = [
+        {
+            "instance": number,
+            "rank": rank,
+            "late_rank": late,
+            "lead_ns": None if late is None else lead,
+            "uncertain_ns": None if late is None else spread,
+            "queue_ns": queue,
+            "busy_ns": busy[rank],
+            "waited_ns": waited[rank],
+        }
+        for number, late in enumerate(lates)
+        for rank in (0, 1)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def test_the_rank_that_most_often_arrives_last_and_how_often():
+    assert late_rank(group(1, 1, 0, 1))[:2] == (1, 0.75)
+
+
+def test_of_as_many_times_the_lower_rank():
+    assert late_rank(group(1, 0))[:2] == (0, 0.5)
+
+
+def test_unsplit_instances_say_nothing():
+    assert late_rank(group(None, None)) == (None, None, None)
+    assert late_rank(group(None, 1, 1))[:2] == (1, 1.0)
+
+
+def called(frame):
+    return is_persistently_late(frame, late_rank(frame))[0]
+
+
+@pytest.mark.parametrize(("times", "is_called"), [(6, True), (5, False)])
+def test_a_rank_is_called_late_when_it_is_last_in_60_percent(times, is_called):
+    assert called(group(*([1] * times + [0] * (10 - times)))) is is_called
+
+
+@pytest.mark.parametrize(("lead", "is_called"), [(3_001, True), (3_000, False), (500, False)])
+def test_and_leads_by_more_than_three_times_the_clocks_spread(lead, is_called):
+    assert called(group(1, 1, 1, lead=lead)) is is_called
+
+
+def test_nobody_is_called_late_without_a_clock():
+    assert not called(group(None, None))
+
+
+@pytest.mark.parametrize(
+    ("why", "figures"),
+    [
+        ("compute", {"busy": (100 * US, 110 * US)}),
+        ("host", {"busy": (100 * US, 100 * US)}),
+        ("host", {"busy": (100 * US, 90 * US)}),
+        ("queue", {"queue": 8 * US}),
+        ("queue", {"waited": (0, 9 * US)}),
+        ("compute", {"busy": (100 * US, 160 * US), "queue": 2 * US}),
+    ],
+)
+def test_lateness_splits_at_the_ranks_own_readiness(why, figures):
+    """It computed longer than the others; or its stream carried another collective; else its host was late."""
+    assert late_rank(group(1, 1, 1, **figures))[2] == why
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "factor"),
+    [
+        ("all_reduce", 4, 1.5),
+        ("all_reduce", 2, 1.0),
+        ("all_gather", 4, 0.75),
+        ("reduce_scatter", 8, 0.875),
+        ("all_to_all", 4, 0.75),
+        ("gather", 4, 0.75),
+        ("scatter", 4, 0.75),
+        ("broadcast", 4, 1.0),
+        ("reduce", 4, 1.0),
+        ("send_recv", 2, 1.0),
+    ],
+)
+def test_bus_bandwidth_factors(kind, size, factor):
+    assert bus_factor(kind, size) == pytest.approx(factor)
