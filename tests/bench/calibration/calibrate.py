@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from calibration_cells import Row
 
 
+STEP_TIMES = 8
+
+
 def measure(place: int, datasets: int) -> list[Row]:
     cell = table()[place]
-    return cell.rows(datasets if not cell.measure.func.__name__.startswith("step_rates") else 4 * datasets)
+    return cell.rows(
+        datasets if not cell.measure.func.__name__.startswith("step_rates") else STEP_TIMES * datasets
+    )
 
 
 def bar_text(row: Row) -> str:
@@ -30,7 +35,7 @@ def bar_text(row: Row) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--datasets", type=int, default=250, help="per cell; four times as many where only the step is made"
+        "--datasets", type=int, default=250, help="per cell; eight times as many where only the step is made"
     )
     parser.add_argument("--only", default="", help="cells whose group or name contains this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
