@@ -50,7 +50,7 @@ def start_delays(line: Timeline, needs: Dependencies) -> pl.DataFrame:
     usual = float(np.median((start - free)[alone])) if int(alone.sum()) >= ENOUGH else np.nan
     delay = np.bincount(window[beside], weights=(start - free)[beside] - usual, minlength=count)
     frame = pl.DataFrame(
-        {"window": line.windows.astype(np.int32), "beside": many.astype(np.int64), "delay_ns": delay}
+        {"window": line.windows.astype(np.int32), "beside": many, "delay_ns": delay}, schema=DELAYS
     )
     return frame.with_columns(pl.col("delay_ns").fill_nan(None))
 

@@ -74,3 +74,10 @@ def test_without_enough_spans_alone_it_is_unknown():
         kernel(200, 300, launch=3), kernel(306, 400, launch=4), collective(250, 500, launch=6), alone=[]
     )
     assert found == (1, None)
+
+
+def test_a_trace_with_nothing_to_judge_has_the_same_columns():
+    """Ranks are put together: one without a queued kernel must not differ in type from the others."""
+    quiet = measure(cut(tables(kernel(100, 200, launch=None), steps=[(0, 900), (900, 1_900)])))
+    busy = measure(cut(tables(*ALONE, collective(250, 500, launch=6), steps=[(0, 900), (900, 1_900)])))
+    assert quiet.delays.schema == busy.delays.schema
