@@ -9,6 +9,8 @@ import polars as pl
 from abstep.model import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from abstep.windows import CutRun
 
 UNKNOWN_GROUP = "unknown group"
@@ -18,9 +20,10 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
     """Return one row a communication span.
 
     Returns:
-        row, collective, source, group (its role: the description or name, with the size where two sizes share
-        it), blocks (thread blocks of its kernel), group_name, group_ranks, group_size, seq, bytes (summed over a
-        coalesced kernel's records), records, dtype, reduction. Null where not recorded.
+        row, collective, source, role (the description or name), group (the role, with the size where two sizes
+        share it on this rank; `one_role` makes it so on every rank), blocks (thread blocks of its kernel),
+        group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's records), records, dtype,
+        reduction. Null where not recorded.
 
     """
     spans = run.tables.spans.filter(pl.col("kind") == int(Kind.COMMUNICATION)).select(
@@ -51,7 +54,7 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
         )
     )
     role = pl.coalesce("group_desc", pl.concat_str(pl.lit("group "), "group_name"))
-    known = known.with_columns(role.alias("group"))
+    known = known.with_columns(role.alias("group"), role.alias("role"))
     sizes = (
         known.drop_nulls("group")
         .group_by("group")
@@ -69,3 +72,38 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
         .drop("sizes", "file", "span", "stream", "group_desc")
         .sort("row")
     )
+
+
+def one_role(frames: Sequence[Mapping[str, pl.DataFrame]]) -> list[dict[str, pl.DataFrame]]:
+    """Give a role its size on every rank where two sizes share it on any: a rank may be in only one of them.
+
+    Args:
+        frames: every rank's, by name; `instances` tells the roles.
+
+    Returns:
+        the same frames, `group` renamed in all that have it.
+
+    """
+    told = pl.concat(own["instances"].select("role", "group", "group_size") for own in frames)
+    sizes = (
+        told.drop_nulls("role").group_by("role").agg(pl.col("group_size").drop_nulls().n_unique().alias("n"))
+    )
+    shared = sizes.filter(pl.col("n") > 1)["role"]
+    renamed = []
+    for own in frames:
+        bare = own["instances"].filter(
+            (pl.col("group") == pl.col("role")) & pl.col("role").is_in(shared.implode())
+        )
+        names = {
+            role: f"{role} ({size} ranks)"
+            for role, size in bare.select("role", "group_size").drop_nulls().rows()
+        }
+        renamed.append(
+            {
+                name: frame.with_columns(pl.col("group").replace(names))
+                if names and "group" in frame.columns
+                else frame
+                for name, frame in own.items()
+            }
+        )
+    return renamed

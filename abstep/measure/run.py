@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.measure.dictionary import dictionary
+from abstep.measure.groups import one_role
 from abstep.measure.ideal import ideals
 from abstep.measure.path import dependency_paths
 from abstep.measure.rank import CATEGORIES, UNATTRIBUTED, RankMeasure, measure_rank
@@ -149,6 +150,8 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         ranks: every rank's own measures; rows and windows numbered apart.
 
     """
+    frames = one_role([own.frames for own in ranks])
+    ranks = [replace(own, frames=found) for own, found in zip(ranks, frames, strict=True)]
     windows = complete(run.windows)
     run = replace(run, windows=windows)
     completed = windows.filter(pl.col("reason").is_null()).drop("reason")

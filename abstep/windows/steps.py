@@ -6,6 +6,7 @@ SEMANTICS 1. Host times are moved onto the device clock first; device times are 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -307,7 +308,8 @@ def _refuse_collisions(run: RunTables, windows: pl.DataFrame) -> None:
     if twice.is_empty():
         return
     rank, step, held_by = twice.row(0)[1:]
-    paths = run.files.filter(pl.col("file").is_in(held_by)).sort("file")["path"].to_list()
+    held = run.files.filter(pl.col("file").is_in(held_by)).sort("file")["run_path"]
+    paths = [str(Path(run.name) / path) for path in held]  # not where the content was first seen
     raise TraceError(
         f"{run.name}: step {step} of rank {rank} is in {' and in '.join(paths)}",
         "keep one of them, or put separate launches into sub-directories",

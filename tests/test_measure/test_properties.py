@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from synth import simulate, write_run
@@ -23,6 +24,8 @@ from abstep.report.result import dumps, result
 
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 """An example costs half a second, so that making it smaller would cost minutes; the jobs are small as they are."""
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+"""A run is shown whole where an example fails."""
 EACH = settings(max_examples=12, deadline=None, phases=UNSHRUNK, suppress_health_check=[HealthCheck.too_slow])
 FEW = settings(EACH, max_examples=5)
 WINDOW = ("repeat", "rank", "step")
