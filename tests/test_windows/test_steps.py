@@ -140,12 +140,12 @@ def test_each_file_of_a_rank_is_a_cycle_of_its_own():
 
 
 def test_two_files_of_one_rank_with_the_same_step_are_refused_by_name():
-    one = tables(kernel(50, 60, launch=10), steps=[(0, 90)], file=0, path="a/rank0.json")
-    two = tables(kernel(150, 160, launch=110), steps=[(100, 190)], file=1, path="a/again.json")
+    one = tables(kernel(50, 60, launch=10), steps=[(0, 90)], file=0, run_path="rank0.json")
+    two = tables(kernel(150, 160, launch=110), steps=[(100, 190)], file=1, run_path="again.json")
     with pytest.raises(TraceError) as caught:
         cut(joined(one, two))
-    assert "a/rank0.json" in str(caught.value)
-    assert "a/again.json" in str(caught.value)
+    assert "/runs/handmade/rank0.json" in str(caught.value)
+    assert "/runs/handmade/again.json" in str(caught.value)
     assert "step 0 of rank 0" in str(caught.value)
 
 
