@@ -20,7 +20,9 @@ ROLE = "default_pg"
 def told(folder, base, variant, **layout):
     """The result of comparing two simulated runs, nothing dropped as warm-up, and the text of its summary."""
     places = write_pair(folder, base, variant, **layout)
-    comparison = compare_traces(*places, CompareOptions(warmup=0), Reading(store=folder / "store.duckdb"))
+    comparison = compare_traces(
+        *places, CompareOptions(warmup=0), Reading(store=folder.parent / "planted.duckdb")
+    )
     return result(comparison), " ".join(summary(comparison).split())
 
 

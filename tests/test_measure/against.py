@@ -161,11 +161,11 @@ class Against:
 
 
 def measured_run(run: SimRun, folder: Path, **layout: Any) -> Against:
-    """Write a run, read it through a store of its own and measure it, its spans at hand."""
+    """Write a run into a folder of its own, read it through the session's store, and measure it, spans at hand."""
     from abstep.pipeline import Reading, read_run
 
     place = write_run(run, folder / "run", **layout)
-    measured = read_run(place, Reading(store=folder / "store.duckdb"), spans=True)
+    measured = read_run(place, Reading(store=folder.parent / "generated.duckdb"), spans=True)
     streams = dict(layout.get("streams", {}))
     return Against(run, measured, streams, 1000 if layout.get("time") == "int" else 1)
 
