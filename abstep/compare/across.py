@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from abstep.compare.comparison import CollectiveRow
+from abstep.compare.lateness import lateness, waited_for
 from abstep.compare.sides import CELL
 from abstep.compare.slots import MEAN_OF_MEDIANS
 from abstep.measure.ranks import bus_factor
@@ -28,9 +29,6 @@ SUMMED = (
     "slack_ns",
     "bytes",
 )
-POINT_TO_POINT = ("send", "recv", "send_recv")
-LATE_SHARE = 0.60
-LATE_LEAD = 3.0
 
 
 def collective_rows(
@@ -56,9 +54,7 @@ def collective_rows(
     rows = []
     for keys, group in sorted(instances.partition_by(KEYS, as_dict=True).items()):
         means = {name: _mean(group, name) for name in SUMMED}
-        # waiting in a pipeline is its schedule, never evidence of a late rank
-        late = (None, None, None) if str(keys[0]) in POINT_TO_POINT else late_rank(group)
-        called, lead = is_persistently_late(group, late)
+        late = lateness(group)
         collective, role, phase = (str(key) for key in keys)
         rows.append(
             CollectiveRow(
@@ -78,12 +74,13 @@ def collective_rows(
                 duration=means["duration_ns"] or 0.0,
                 isolated=_alone(group, collective, isolated),
                 busbw_gb_s=_bus_bandwidth(group, collective),
-                late_rank=late[0],
-                late_share=late[1],
-                late_reason=late[2],
-                late_called=called,
-                waited_for=None if late[0] is None else waited_for(group),
-                late_lead=lead,
+                late_rank=late.rank,
+                late_share=late.share,
+                late_reason=late.reason,
+                late_called=late.called,
+                pipelined=late.pipelined,
+                waited_for=None if late.rank is None or late.pipelined else waited_for(group),
+                late_lead=late.lead,
                 split_uncertain=mean_uncertainty(group),
                 blocks=_blocks(group),
             ),
@@ -127,93 +124,6 @@ def _bus_bandwidth(group: pl.DataFrame, collective: str) -> float | None:
     )
     transport = float(known["transport_ns"].sum())
     return moved / transport if transport > 0 else None
-
-
-def late_rank(group: pl.DataFrame) -> tuple[int | None, float | None, str | None]:
-    """Return (late_rank, late_share, late_reason) of a group of instances.
-
-    late_rank: the rank that most often arrives last, of the instances it takes part in. late_reason: what its
-    lateness is made of: its own longer compute, its host, or its stream still carrying another collective (queue).
-    """
-    last = group.filter(pl.col("rank") == pl.col("late_rank"))
-    if last.is_empty():
-        return None, None, None
-    taking_part = (
-        group.drop_nulls("late_rank")
-        .group_by("rank", maintain_order=True)
-        .agg(pl.col("instance").n_unique().alias("instances"))
-    )
-    counts = (
-        last.group_by("rank", maintain_order=True)
-        .agg(pl.col("instance").n_unique().alias("last"))
-        .join(taking_part, on="rank", maintain_order="left")
-        .sort(["last", "rank"], descending=[True, False])
-    )
-    rank, times, instances = counts.row(0)
-    return int(rank), times / instances, late_reason(group, int(rank))
-
-
-def late_reason(group: pl.DataFrame, rank: int) -> str | None:
-    """Return what made a rank late in the instances where it was the last: compute, host or queue.
-
-    Its lead over the second last splits at its own first valid launch: what it queued after that is queue. Of
-    the rest, what its compute since the window's start exceeds the other ranks' is compute; what it stood waiting
-    for other collectives longer than they did is queue too; the remainder is host.
-    """
-    usual = pl.col("busy_ns", "waited_ns").median().name.prefix("usual_")
-    others = group.filter(pl.col("rank") != rank).group_by("instance", maintain_order=True).agg(usual)
-    own = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank)).join(
-        others, on="instance", maintain_order="left"
-    )
-    known = own.drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual_busy_ns"])
-    if known.is_empty():
-        return None
-    lead = pl.col("lead_ns").cast(pl.Float64)
-    queued = pl.min_horizontal(lead, pl.col("queue_ns").cast(pl.Float64))
-    longer, held = (
-        (pl.col(name) - pl.col(f"usual_{name}")).clip(0, None) for name in ("busy_ns", "waited_ns")
-    )
-    computed = pl.min_horizontal(lead - queued, longer)
-    carried = pl.min_horizontal(lead - queued - computed, held)
-    sums = known.select(
-        computed.sum().alias("compute"),
-        (lead - queued - computed - carried).sum().alias("host"),
-        (queued + carried).sum().alias("queue"),
-    ).row(0, named=True)
-    return max(("compute", "host", "queue"), key=lambda reason: sums[reason])
-
-
-def waited_for(group: pl.DataFrame) -> tuple[int, float] | None:
-    """Return the rank for which most of the waiting was, and its share of all waiting; None without any.
-
-    Only instances whose lead exceeds 3 x the clock's spread count: a wait within it is for nobody.
-    """
-    decided = group.filter(pl.col("lead_ns") > LATE_LEAD * pl.col("uncertain_ns"))
-    by_rank = (
-        decided.group_by("late_rank")
-        .agg((pl.col("peer_wait_ns") * pl.col("weight")).sum().alias("waited"))
-        .sort(["waited", "late_rank"], descending=[True, False])
-    )
-    whole = float((group["peer_wait_ns"].fill_null(0) * group["weight"]).sum())
-    if by_rank.is_empty() or whole <= 0:
-        return None
-    rank, waited = by_rank.row(0)
-    return int(rank), waited / whole
-
-
-def is_persistently_late(
-    group: pl.DataFrame, late: tuple[int | None, float | None, str | None]
-) -> tuple[bool, float | None]:
-    """Say whether text may call a rank late, and by how much it was last (median, ns).
-
-    Last in 60 % of its instances, and its median lead over the second last exceeds 3 x the clock's spread.
-    """
-    rank, share, _ = late
-    if rank is None or share is None:
-        return False, None
-    last = group.filter((pl.col("rank") == rank) & (pl.col("late_rank") == rank))
-    lead, spread = last.select(pl.col("lead_ns").median(), pl.col("uncertain_ns").median()).row(0)
-    return bool(share >= LATE_SHARE and lead > LATE_LEAD * spread), float(lead)
 
 
 def mean_uncertainty(group: pl.DataFrame) -> float | None:

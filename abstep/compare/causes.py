@@ -1,113 +1,20 @@
-"""Sentences that name a cause: a late rank, contention, the dependency path. Causes are not invented."""
+"""Sentences that name a cause: contention, the dependency path, what keeps a step long. Causes are not invented."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.compare.across import POINT_TO_POINT
+from abstep.compare.waiting import MATTERS, anything_changed, named_row
 from abstep.units import bytes_text, pct_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from abstep.compare.comparison import CollectiveRow, Comparison, ContentionRow
+    from abstep.compare.comparison import Comparison, ContentionRow
 
-MATTERS = 0.01  # of the step: less is not worth a sentence
 PAIRS_NAMED = 2
-MOST_OF_IT = 0.60
 CONTROL = 0.01
 LONGER = 0.10  # beside compute against alone: less is not worth a sentence
-DOING = {
-    "compute": "its own compute ends later",
-    "host": "its host launches later (data loading, Python, or another process)",
-    "queue": "its stream still carries, or waited for, another collective",
-}
-
-
-def lateness_sentences(comparison: Comparison) -> Iterator[str]:
-    """Name the rank others wait for on each side, how late it is and what it was doing instead."""
-    for side in ("base", "variant"):
-        own = [row for row in comparison.collectives if row.side == side]
-        step = comparison.step_time.base if side == "base" else comparison.step_time.variant
-        rows = [row for row in own if row.late_called]
-        if not rows:
-            yield from _waited_for(side, own, step)
-            continue
-        row = max(rows, key=lambda row: (row.late_reason != "queue", row.peer_wait or 0.0, row.collective))
-        if not step or (row.peer_wait or 0.0) < MATTERS * step:
-            continue
-        yield _late(side, row)
-    yield from _what_waited(comparison)
-
-
-def _waited_for(side: str, rows: list[CollectiveRow], step: float | None) -> Iterator[str]:
-    """Name the rank that most waiting was for, where none is last often enough to be called late."""
-    waiting = [row for row in rows if row.waited_for is not None and row.waited_for[1] >= MOST_OF_IT]
-    if not waiting or not step:
-        return
-    row = max(waiting, key=lambda row: (row.peer_wait or 0.0, row.collective))
-    if (row.peer_wait or 0.0) < MATTERS * step or row.waited_for is None:
-        return
-    rank, share = row.waited_for
-    yield (
-        f"In the {side}, {pct_text(100 * share, sign=False)} of the waiting in {row.collective} of the {row.phase}, "
-        f"{time_text(row.peer_wait)} a step (mean over ranks), was for rank {rank}."
-    )
-
-
-def _late(side: str, row: CollectiveRow) -> str:
-    doing = DOING.get(row.late_reason or "", "why is not recorded")
-    return (
-        f"In the {side}, rank {row.late_rank} arrives last in {pct_text(100 * (row.late_share or 0.0), sign=False)} of "
-        f"{row.collective} instances of the {row.phase}, by {time_text(row.late_lead)} (median), because {doing}: the "
-        f"other ranks wait for it, {time_text(row.peer_wait)} a step (mean over ranks)."
-    )
-
-
-def _what_waited(comparison: Comparison) -> Iterator[str]:
-    """Say whether waiting for another rank or transport changed, summed over all collectives."""
-    sums: dict[tuple[str, str], float | None] = {}
-    for name in ("peer_wait", "transport"):
-        for side in ("base", "variant"):
-            values = [
-                getattr(row, name)
-                for row in comparison.collectives
-                if row.side == side and row.collective not in POINT_TO_POINT
-            ]
-            sums[side, name] = None if not values or any(value is None for value in values) else sum(values)
-    ours, theirs = sums["base", "peer_wait"], sums["variant", "peer_wait"]
-    before, after = sums["base", "transport"], sums["variant", "transport"]
-    step = comparison.step_time.base
-    if ours is None or theirs is None or before is None or after is None or not step:
-        return
-    waited, moved = theirs - ours, after - before
-    if max(abs(waited), abs(moved)) < MATTERS * step or not _anything_changed(comparison):
-        return
-    if abs(waited) >= abs(moved):
-        what = (
-            "waiting for a late rank, not transport, is what changed"
-            if abs(moved) < abs(waited) / 2
-            else "both changed"
-        )
-    else:
-        what = (
-            "transport, not waiting for a late rank, is what changed"
-            if abs(waited) < abs(moved) / 2
-            else "both changed"
-        )
-    yield (
-        f"Over all collectives, waiting for another rank went from {time_text(ours)} to {time_text(theirs)} a step and "
-        f"transport from {time_text(before)} to {time_text(after)}: {what}."
-    )
-
-
-def _anything_changed(comparison: Comparison) -> bool:
-    """Whether the step or any slot is shown to differ, or nothing could be tested: else a difference is noise."""
-    if comparison.step_time.verdict in ("faster", "slower", "too_few", None):
-        return True
-    return any(
-        slot.delta.verdict in ("disappeared", "shrank", "grew", "appeared") for slot in comparison.intervals
-    )
 
 
 def contention_sentences(comparison: Comparison) -> Iterator[str]:
@@ -141,7 +48,7 @@ def _blocks_sentences(comparison: Comparison, collectives: set[str]) -> Iterator
     seen: dict[str, list[tuple[int, int]]] = {}
     for row in comparison.collectives:
         if row.blocks is not None and row.collective in collectives:
-            seen.setdefault(f"{row.collective} of the {row.phase}", []).append(row.blocks)
+            seen.setdefault(named_row(row), []).append(row.blocks)
     for what, (before, *after) in sorted(seen.items()):
         if after and after[-1] != before:
             yield (
@@ -198,7 +105,7 @@ def ideal_sentences(comparison: Comparison) -> Iterator[str]:
         bounds is None
         or not step
         or step - bounds.together < MATTERS * step
-        or not _anything_changed(comparison)
+        or not anything_changed(comparison)
     ):
         return
     causes = sorted(bounds.kept_by.items(), key=lambda item: -item[1])
@@ -212,6 +119,7 @@ def ideal_sentences(comparison: Comparison) -> Iterator[str]:
 
 KEPT_BY = {
     "late_readiness": "late ranks",
+    "pipeline": "waiting in the pipeline",
     "serialization": "queueing behind other collectives",
     "tail": "communication after the backward",
     "exposed_before_other_work": "communication before other work",
@@ -227,7 +135,7 @@ def isolated_sentences(comparison: Comparison) -> Iterator[str]:
         return
     for row in rows:
         yield (
-            f"{row.collective} of {row.phase}: isolated {time_text(row.isolated)} a step, beside the step's work "
+            f"{named_row(row)}: isolated {time_text(row.isolated)} a step, beside the step's work "
             f"{time_text(row.transport if row.transport is not None else row.duration)} of "
             f"{'transport' if row.transport is not None else 'duration'}; an isolated figure does not replace it."
         )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from abstep.compare.across import POINT_TO_POINT
 from abstep.compare.comparability import settings_of
 from abstep.compare.comparison import ClockRow, Dropped, Milestones, PathRow, RankRow, Side, ValidityRow
+from abstep.measure.matching import POINT_TO_POINT
 from abstep.measure.milestones import MILESTONES
 from abstep.measure.run import CATEGORIES
 from abstep.windows.host_clock import REPORTED_BELOW_NS
@@ -106,7 +106,7 @@ def _per_rank(measured: MeasuredSide, weights: Weights, value: str) -> dict[int,
 def _mean_lateness(measured: MeasuredSide, weights: Weights) -> dict[int, float]:
     """Return each rank's mean arrival after the first rank's, over split instances of typical windows."""
     known = (
-        measured.instances.filter(~pl.col("collective").is_in(POINT_TO_POINT))
+        measured.instances.filter(pl.col("collective") != POINT_TO_POINT)
         .drop_nulls("lateness_ns")
         .join(weights.cells, on=["repeat", "step"], how="inner", maintain_order="left")
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.compare.across import POINT_TO_POINT
 from abstep.compare.causes import (
     beside_sentences,
     contention_sentences,
     ideal_sentences,
     isolated_sentences,
-    lateness_sentences,
     path_sentences,
 )
 from abstep.compare.comparison import Explanation
+from abstep.compare.waiting import lateness_sentences, of_phase
+from abstep.measure.matching import POINT_TO_POINT
 from abstep.model import ExposedKind
 from abstep.units import pct_text, time_text
 
@@ -106,7 +106,7 @@ def _longer_yet_faster(comparison: Comparison) -> Iterator[str]:
             continue
         if theirs.exposed < ours.exposed:
             yield (
-                f"{ours.collective} of the {ours.phase} takes longer, {time_text(ours.duration)} to "
+                f"{ours.collective}{of_phase(ours)} takes longer, {time_text(ours.duration)} to "
                 f"{time_text(theirs.duration)} a step, yet the step is faster: less of it is exposed, "
                 f"{time_text(ours.exposed)} to {time_text(theirs.exposed)}."
             )
@@ -167,7 +167,7 @@ def _described(comparison: Comparison) -> Iterator[str]:
 def _split(comparison: Comparison, slot: SlotRow) -> str:
     """Say what a slot's change is made of: waiting for a late rank, or transport."""
     split = (slot.base_peer_wait, slot.variant_peer_wait, slot.base_transport, slot.variant_transport)
-    if slot.collective in POINT_TO_POINT:
+    if slot.collective == POINT_TO_POINT:
         return "; waiting in a pipeline is its schedule, no sign of a late rank"
     if any(part is None for part in split):
         return "; waiting for another rank and transport are not separated (ranks are missing)"

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.compare.comparison import Ideal
+from abstep.compare.lateness import CAUSES, lead_parts
 from abstep.compare.sides import CELL
+from abstep.measure.matching import POINT_TO_POINT
 from abstep.model import ExposedKind, Phase
 
 if TYPE_CHECKING:
@@ -39,17 +41,22 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
         pl.col("consumer").first().str.starts_with(str(Phase.OPTIMIZER)).fill_null(value=False).alias("tail"),
     )
     # a collective at its first valid launch would end earlier by what it queued; its wait shrinks by no more
-    kept = by_instance.with_columns(
-        pl.min_horizontal("transport_ns", "queue_ns").alias("queued")
-    ).with_columns((pl.col("transport_ns") - pl.col("queued")).alias("rest"))
+    kept = by_instance.join(
+        _pipelined(side.instances), on="row", how="left", maintain_order="left"
+    ).with_columns((pl.col("peer_wait_ns") * pl.col("pipelined").fill_null(0.0)).alias("pipelined"))
+    kept = kept.with_columns(pl.min_horizontal("transport_ns", "queue_ns").alias("queued")).with_columns(
+        (pl.col("transport_ns") - pl.col("queued")).alias("rest")
+    )
     late = weights.total(kept.select(*CELL, "peer_wait_ns"), "peer_wait_ns")
+    pipelined = weights.total(kept.select(*CELL, "pipelined"), "pipelined")
     queued = weights.total(kept.select(*CELL, "queued"), "queued")
     tail = weights.total(kept.filter("tail").select(*CELL, "rest"), "rest")
     before = weights.total(kept.filter(~pl.col("tail")).select(*CELL, "rest"), "rest")
     idle = weights.total(side.windows.select(*CELL, "idle"), "idle")
     bound = weights.total(own.select(*CELL, "ideal_ns"), "ideal_ns")
     parts = {
-        "late_readiness": late,
+        "late_readiness": late - pipelined,
+        "pipeline": pipelined,
         "serialization": queued,
         "tail": tail,
         "exposed_before_other_work": before,
@@ -57,3 +64,17 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
     }
     parts["other"] = step - bound - sum(parts.values())
     return Ideal(bound, step - late - queued, parts)
+
+
+def _pipelined(instances: pl.DataFrame) -> pl.DataFrame:
+    """Return what share of each instance's waiting is the pipeline's schedule: row, pipelined (0..1).
+
+    All of it in sends and receives; elsewhere the late rank's share of being held in them.
+    """
+    parts = lead_parts(instances).select(
+        "instance", (pl.col("pipeline") / pl.sum_horizontal(CAUSES)).fill_nan(0.0).alias("share")
+    )
+    passed = pl.col("collective") == POINT_TO_POINT
+    return instances.join(parts, on="instance", how="left", maintain_order="left").select(
+        "row", pl.when(passed).then(1.0).otherwise(pl.col("share").fill_null(0.0)).alias("pipelined")
+    )

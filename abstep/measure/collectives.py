@@ -12,7 +12,7 @@ from abstep.measure.timeline import NEVER
 from abstep.model import Kind
 
 if TYPE_CHECKING:
-    from abstep.measure.arrays import Int64
+    from abstep.measure.arrays import Flags, Int64
     from abstep.measure.dependencies import Dependencies
     from abstep.measure.timeline import Timeline
 
@@ -32,19 +32,26 @@ INSTANCES = {
     "hidden_ns": pl.Int64,
     "busy_ns": pl.Int64,
     "waited_ns": pl.Int64,
+    "pipeline_ns": pl.Int64,
     "independent_ns": pl.Int64,
     "completion_wait_ns": pl.Int64,
 }
 
 
-def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
+def instances(line: Timeline, needs: Dependencies, point_to_point: Int64) -> pl.DataFrame:
     """Return one row a collective that a completed window's step launched.
+
+    Args:
+        line: one rank trace.
+        needs: what its spans wait for.
+        point_to_point: rows of its sends and receives.
 
     Returns:
         row (of the span), window (of the launching step), start_ns, end_ns, host_launch, producer_end,
         first_valid_launch (null without a launch record), queue_ns, consumer_row and consumer_start (null
         without a consumer), consumer_inferred, slack_ns, hidden_ns (compute running beside it),
-        busy_ns and waited_ns (compute, and exposed communication, between its window's start and its own),
+        busy_ns, pipeline_ns and waited_ns (compute, exposed sends and receives, and other exposed communication,
+        between its window's start and its own),
         independent_ns (compute between first valid launch and consumer), completion_wait_ns.
 
     """
@@ -60,9 +67,16 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
     consumer_start = np.where(has, line.start[consumer], NEVER)
     slack = np.where(has, np.maximum(consumer_start - end, 0), NEVER)
     busy = _Busy(line, Kind.COMPUTE)
+    passed = line.kind == Kind.COMMUNICATION
+    passed[passed] = np.isin(line.row[passed], point_to_point)
+    or_passed = _Busy(line, Kind.COMPUTE, also=passed)
     either = _Busy(line, Kind.COMPUTE, Kind.COMMUNICATION)
     at = np.minimum(np.searchsorted(line.windows, line.window[collective]), len(line.windows) - 1)
     window_start = np.where(line.windows[at] == line.window[collective], line.window_start[at], start)
+    window_start = np.minimum(window_start, start)
+    computed, with_passed, with_all = (
+        kind.between(window_start, start) for kind in (busy, or_passed, either)
+    )
     known = launch != NEVER
     completion = np.where(has, np.maximum(0, end - np.maximum(needs.ready[consumer], start)), NEVER)
     nothing = NEVER
@@ -85,11 +99,9 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
             "consumer_inferred": inferred,
             "slack_ns": column(slack),
             "hidden_ns": column(busy.between(start, end)),
-            "busy_ns": column(busy.between(np.minimum(window_start, start), start)),
-            "waited_ns": column(
-                either.between(np.minimum(window_start, start), start)
-                - busy.between(np.minimum(window_start, start), start),
-            ),
+            "busy_ns": column(computed),
+            "waited_ns": column(with_all - with_passed),
+            "pipeline_ns": column(with_passed - computed),
             "independent_ns": column(
                 np.where(known & has, busy.between(ready, np.maximum(ready, consumer_start)), nothing),
             ),
@@ -106,9 +118,11 @@ def instances(line: Timeline, needs: Dependencies) -> pl.DataFrame:
 class _Busy:
     """Cumulative time of the union of some kinds of span, over the whole trace, not only its windows."""
 
-    def __init__(self, line: Timeline, *kinds: Kind) -> None:
-        compute = line.of(*kinds)
-        start, end = line.start[compute], line.end[compute]
+    def __init__(self, line: Timeline, *kinds: Kind, also: Flags | None = None) -> None:
+        chosen = np.isin(line.kind, [int(kind) for kind in kinds])
+        if also is not None:
+            chosen |= also
+        start, end = line.start[chosen], line.end[chosen]
         if len(start) == 0:
             start = end = np.zeros(1, dtype=np.int64)
         latest = np.maximum.accumulate(end)

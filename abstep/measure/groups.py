@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.measure.matching import POINT_TO_POINT
 from abstep.model import Kind
 
 if TYPE_CHECKING:
@@ -14,16 +15,18 @@ if TYPE_CHECKING:
     from abstep.windows import CutRun
 
 UNKNOWN_GROUP = "unknown group"
+DIRECTIONS = ("send", "recv")
 
 
 def described_collectives(run: CutRun) -> pl.DataFrame:
     """Return one row a communication span.
 
     Returns:
-        row, collective, source, role (the description or name), group (the role, with the size where two sizes
+        row, collective (a send and a recv are both send_recv), direction (send, recv; null for the rest), source,
+        role (the description or name), group (the role, with the size where two sizes
         share it on this rank; `one_role` makes it so on every rank), blocks (thread blocks of its kernel),
         group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's records), records, dtype,
-        reduction. Null where not recorded.
+        reduction, peer_rank (the root, or the other side of a send or recv). Null where not recorded.
 
     """
     spans = run.tables.spans.filter(pl.col("kind") == int(Kind.COMMUNICATION)).select(
@@ -43,6 +46,8 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
         ).first(),
         pl.when(pl.col("bytes").count() == pl.len()).then(pl.col("bytes").sum()).first().alias("bytes"),
         pl.len().alias("records"),
+        # a coalesced kernel's records may name several
+        pl.when(pl.len() == 1).then(pl.col("peer").first()).alias("peer"),
     )
     known = (
         spans.join(said, on=["file", "span"], how="left", maintain_order="left")
@@ -54,7 +59,14 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
         )
     )
     role = pl.coalesce("group_desc", pl.concat_str(pl.lit("group "), "group_name"))
-    known = known.with_columns(role.alias("group"), role.alias("role"))
+    directed = pl.col("collective").is_in(DIRECTIONS)
+    known = known.with_columns(
+        role.alias("group"),
+        role.alias("role"),
+        pl.when(directed).then("collective").alias("direction"),
+        pl.when(directed).then(pl.lit(POINT_TO_POINT)).otherwise("collective").alias("collective"),
+        _peer_rank(run.tables.files["world_size"].drop_nulls().max()).alias("peer_rank"),
+    )
     sizes = (
         known.drop_nulls("group")
         .group_by("group")
@@ -69,8 +81,19 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
             .fill_null(UNKNOWN_GROUP)
             .alias("group"),
         )
-        .drop("sizes", "file", "span", "stream", "group_desc")
+        .drop("sizes", "file", "span", "stream", "group_desc", "peer")
         .sort("row")
+    )
+
+
+def _peer_rank(world: object) -> pl.Expr:
+    """Return the job's rank of what is recorded as a rank within the group; null where the group's are not known."""
+    ranks = pl.col("group_ranks").str.split(",")
+    whole_job = pl.col("group_ranks").is_null() & (pl.col("group_size") == pl.lit(world, dtype=pl.Int32))
+    return (
+        pl.when(whole_job)
+        .then("peer")
+        .otherwise(ranks.list.get(pl.col("peer"), null_on_oob=True).cast(pl.Int32, strict=False))
     )
 
 

@@ -6,6 +6,11 @@ import polars as pl
 
 TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", "all_to_all")
 """Kinds whose ranks complete together: each waits for all."""
+FROM_ROOT = ("broadcast", "scatter")
+"""Kinds in which each rank waits for the root, and the root for nobody."""
+ROOTED = (*FROM_ROOT, "reduce", "gather")
+"""Kinds in which each rank is compared with the root only; the root of the last two waits for all."""
+POINT_TO_POINT = "send_recv"
 GROUP_KEY = ("repeat", "group_key")
 
 
@@ -13,12 +18,13 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
     """Number the instances so that one number is one collective on all its ranks.
 
     Args:
-        instances: repeat, rank, step, row, start_ns, host_launch, collective, group, group_name, group_ranks,
-            seq; one row a collective and rank.
+        instances: repeat, rank, step, row, start_ns, host_launch, collective, direction, group, group_name,
+            group_ranks, group_size, peer_rank, seq; one row a collective and rank.
 
     Returns:
-        `instances` with `instance` (Int64, unique over the run), `matched_by` ('sequence' or 'order') and
-        `left_out`: without sequence numbers, ranks count differently in this step, so that which is which is not
+        `instances` with `instance` (Int64, unique over the run), `matched_by` ('sequence' or 'order'), `paired`
+        (a send or recv whose other side is known) and `left_out`: without sequence numbers, ranks count differently
+        in this step, so that which is which is not
         known (the first step of a capture is counted from its end: leading collectives are cut differently).
 
     """
@@ -31,7 +37,7 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
         ).alias("group_key"),
         pl.coalesce("host_launch", "start_ns").alias("order"),
     ).sort("repeat", "rank", "step", "order", "start_ns", "row")
-    keyed = keyed.with_columns(_counterpart().alias("pair_kind"))
+    keyed = keyed.with_columns(_counterpart().alias("pair_kind"), _is_paired().alias("paired"))
     keyed = keyed.join(_trusted(keyed), on=GROUP_KEY, how="left", maintain_order="left")
     keyed = _ordinals(keyed)
     identity = pl.when("trusted").then(pl.col("seq")).otherwise("ordinal")
@@ -49,16 +55,44 @@ def matched(instances: pl.DataFrame) -> pl.DataFrame:
             .cast(pl.Int64)
             .alias("instance"),
         )
-        .drop("order", "trusted", "identity", "group_key", "ordinal", "uneven", "first_step", "size")
+        .drop(
+            "order",
+            "trusted",
+            "identity",
+            "group_key",
+            "pair_kind",
+            "ordinal",
+            "uneven",
+            "first_step",
+            "size",
+        )
     )
 
 
 def _counterpart() -> pl.Expr:
-    """Name a send and its recv alike: by direction, within a group of two. Other kinds keep their name."""
+    """Name a send and its recv alike: by direction within a group of two, else by both ranks where recorded.
+
+    Other kinds keep their name.
+    """
     lower = pl.col("rank") == pl.col("rank").min().over("group_key")
-    up = (lower & (pl.col("collective") == "send")) | (~lower & (pl.col("collective") == "recv"))
-    paired = pl.col("collective").is_in(["send", "recv"]) & (pl.col("group_size") == PAIR)
-    return pl.when(~paired).then("collective").when(up).then(pl.lit("up")).otherwise(pl.lit("down"))
+    sends = pl.col("direction") == "send"
+    way = pl.when(sends == lower).then(pl.lit("up")).otherwise(pl.lit("down"))
+    sender = pl.when(sends).then("rank").otherwise("peer_rank")
+    receiver = pl.when(sends).then("peer_rank").otherwise("rank")
+    return (
+        pl.when(pl.col("direction").is_null())
+        .then("collective")
+        .when(pl.col("group_size") == PAIR)
+        .then(way)
+        .otherwise(pl.coalesce(pl.format("{} to {}", sender, receiver), "direction"))
+    )
+
+
+def _is_paired() -> pl.Expr:
+    """Say of a send or recv whether its other side is known."""
+    return pl.col("direction").is_not_null() & (
+        (pl.col("group_size") == PAIR) | pl.col("peer_rank").is_not_null()
+    ).fill_null(value=False)
 
 
 def _trusted(keyed: pl.DataFrame) -> pl.DataFrame:

@@ -84,17 +84,14 @@ def _collectives(own: Chain) -> list[tuple[int, int]]:
 
 
 def _arrivals(instances: pl.DataFrame) -> _Arrivals:
-    late = instances.filter(pl.col("rank") == pl.col("last_rank")).select(
-        "instance", pl.col("row").alias("late_row")
+    waited = instances.select("instance", pl.col("rank").alias("last_rank"), pl.col("row").alias("late_row"))
+    joined = instances.drop_nulls("last_rank").join(
+        waited.unique(["instance", "last_rank"], keep="first", maintain_order=True),
+        on=["instance", "last_rank"],
     )
-    joined = instances.join(late.unique("instance"), on="instance", how="left")
     return _Arrivals(
         dict(instances.select("row", "last_arrival").iter_rows()),
-        {
-            row: late_row
-            for row, late_row in joined.select("row", "late_row").iter_rows()
-            if late_row is not None
-        },
+        dict(joined.select("row", "late_row").iter_rows()),
     )
 
 

@@ -16,6 +16,7 @@ from abstep.measure.dependencies import dependencies
 from abstep.measure.exposed import PARTS, exposed_parts
 from abstep.measure.groups import described_collectives
 from abstep.measure.idle import IDLE, idle_causes
+from abstep.measure.matching import POINT_TO_POINT
 from abstep.measure.milestones import milestones
 from abstep.measure.names import Names, named
 from abstep.measure.passes import forward_passes
@@ -78,6 +79,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
     """
     names = named(run, texts)
     described = described_collectives(run)
+    passed = described.filter(pl.col("collective") == POINT_TO_POINT)["row"].to_numpy()
     waits = run.tables.waits.partition_by("file", as_dict=True)
     calls = run.tables.host_calls.partition_by("file", as_dict=True)
     no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
@@ -88,7 +90,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
         chains.append(chain(line, needs, host_calls))
         tiles.append(categories(line))
-        found.append(instances(line, needs))
+        found.append(instances(line, needs, passed))
         parts.append(exposed_parts(line, needs))
         recorded.append(needs.recorded)
         work.append(compute_work(line))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.measure.matching import POINT_TO_POINT
 from abstep.model import Kind, Phase
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ VIOLATIONS: dict[str, pl.DataType | type[pl.DataType]] = {
     "message": pl.String,
 }
 REDUCTIONS = ("all_reduce", "reduce_scatter", "reduce")
-POINT_TO_POINT = ("send", "recv", "send_recv")
 USUALLY = 0.90
 
 
@@ -41,7 +41,7 @@ def _orders(instances: pl.DataFrame) -> pl.DataFrame:
     """Name ranks whose order of collectives differs from most ranks' in the same group and step."""
     keys = ("repeat", "step", "group", "group_name", "group_ranks")
     orders = (
-        instances.filter(~pl.col("collective").is_in(POINT_TO_POINT))
+        instances.filter(pl.col("collective") != POINT_TO_POINT)
         .sort("host_launch", "start_ns", "row", nulls_last=True)
         .group_by(*keys, "rank", maintain_order=True)
         .agg(

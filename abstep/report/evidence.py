@@ -70,6 +70,8 @@ def _isolated(comparison: Comparison) -> bool:
 def _late(row: CollectiveRow | None) -> str:
     if row is None or row.late_rank is None:
         return ABSENT
+    if row.pipelined:
+        return f"rank {row.late_rank} ({share_text(row.late_share)}), by the pipeline's schedule"
     if not row.late_called:
         return "no rank regularly"
     lead = "" if row.late_lead is None else f", by {time_text(row.late_lead)}"

@@ -86,7 +86,9 @@ CREATE TABLE collectives (
   seq         BIGINT,            -- sequence number as recorded; checked before it is trusted
   bytes       BIGINT,            -- S of the bus-bandwidth formula of its kind (SEMANTICS 4)
   dtype       VARCHAR,
-  reduction   VARCHAR            -- sum, avg, max, … where recorded or named by the kernel
+  reduction   VARCHAR,           -- sum, avg, max, … where recorded or named by the kernel
+  peer        INTEGER            -- rank within the group: the root, or the other side of a send or recv; null when
+                                 -- not recorded
 );
 
 -- Recorded stream-wait edges: work launched on `stream` after `wait_start` waits for the work launched on

@@ -16,6 +16,7 @@ from abstep.trace.metadata import (
     element_counts,
     first_type,
     message_elements,
+    peer_of,
     ranks_text,
     reduction_of,
 )
@@ -123,6 +124,7 @@ def _facts_of(
         "bytes": count * width if count is not None and width is not None else None,
         "dtype": dtype,
         "reduction": reduction_of(kernel),
+        "peer": peer_of(kind, known["peer"]),
     }
 
 

@@ -32,6 +32,7 @@ META_FIELDS = (
     "in_nelems",
     "out_nelems",
     "dtype",
+    "peer",
     "dims",
     "types",
 )

@@ -137,4 +137,5 @@ def _facts_of(row: list[int], facts: list[tuple[Any, ...]], texts: list[str]) ->
         "bytes": count * width if count is not None and width is not None else None,
         "dtype": dtype,
         "reduction": None,
+        "peer": None,
     }

@@ -73,6 +73,16 @@ def reduction_of(kernel: str) -> str | None:
     return {"SumPostDiv": "avg", "PreMulSum": "sum"}.get(found.group(1), found.group(1).lower())
 
 
+def peer_of(kind: str, rank: object) -> int | None:
+    """Return the rank within its group that a collective's record names; null where it names none.
+
+    Recorders write one `Rank`: the root of a rooted collective, the other side of a send or recv, and of every
+    other kind only the rank that records.
+    """
+    named = kind in ("broadcast", "reduce", "gather", "scatter", "send", "recv")
+    return rank if named and type(rank) is int and 0 <= rank < 2**31 else None
+
+
 def bytes_of_type(dtype: str) -> int | None:
     """Return the bytes of one element; null for a type not known."""
     plain = re.sub(r"^(c10::|at::|torch\.)|[\s_]", "", dtype).lower()

@@ -45,6 +45,7 @@ COLLECTIVES: dict[str, pl.DataType | type[pl.DataType]] = {
     "bytes": pl.Int64,
     "dtype": pl.String,
     "reduction": pl.String,
+    "peer": pl.Int32,
 }
 WAITS: dict[str, pl.DataType | type[pl.DataType]] = {
     "stream": pl.Int64,

@@ -140,6 +140,9 @@ class Writer:
             "Process Group Description": group.role,
             "Process Group Ranks": str(list(group.ranks)),
         }
+        # one field for three things: this rank, or the root, or the other side; counted within the group
+        other = {"send": span.peer[1], "recv": span.peer[0]}.get(span.collective, self.rank)
+        args["Rank"] = group.ranks.index(other)
         if span.peer != (-1, -1):
             args |= {"Src Rank": span.peer[0], "Dst Rank": span.peer[1]}
         if self.layout.seq != "absent":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from abstep.compare.across import is_persistently_late, late_rank
+from abstep.compare.lateness import lateness
 from abstep.measure.ranks import bus_factor
 
 US = 1_000
@@ -18,10 +18,11 @@ SCHEMA = {
     "queue_ns": pl.Int64,
     "busy_ns": pl.Int64,
     "waited_ns": pl.Int64,
+    "pipeline_ns": pl.Int64,
 }
 
 
-def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0, 0)):
+def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0, 0), passed=(0, 0)):
     """One collective of ranks 0 and 1 for each name in `lates`: the rank that arrived last, None where unsplit."""
     rows = [
         {
@@ -33,6 +34,7 @@ def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0
             "queue_ns": queue,
             "busy_ns": busy[rank],
             "waited_ns": waited[rank],
+            "pipeline_ns": passed[rank],
         }
         for number, late in enumerate(lates)
         for rank in (0, 1)
@@ -41,20 +43,20 @@ def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0
 
 
 def test_the_rank_that_most_often_arrives_last_and_how_often():
-    assert late_rank(group(1, 1, 0, 1))[:2] == (1, 0.75)
+    assert lateness(group(1, 1, 0, 1))[:2] == (1, 0.75)
 
 
 def test_of_as_many_times_the_lower_rank():
-    assert late_rank(group(1, 0))[:2] == (0, 0.5)
+    assert lateness(group(1, 0))[:2] == (0, 0.5)
 
 
 def test_unsplit_instances_say_nothing():
-    assert late_rank(group(None, None)) == (None, None, None)
-    assert late_rank(group(None, 1, 1))[:2] == (1, 1.0)
+    assert lateness(group(None, None))[:3] == (None, None, None)
+    assert lateness(group(None, 1, 1))[:2] == (1, 1.0)
 
 
 def called(frame):
-    return is_persistently_late(frame, late_rank(frame))[0]
+    return lateness(frame).called
 
 
 @pytest.mark.parametrize(("times", "is_called"), [(6, True), (5, False)])
@@ -84,7 +86,25 @@ def test_nobody_is_called_late_without_a_clock():
 )
 def test_lateness_splits_at_the_ranks_own_readiness(why, figures):
     """It computed longer than the others; or its stream carried another collective; else its host was late."""
-    assert late_rank(group(1, 1, 1, **figures))[2] == why
+    assert lateness(group(1, 1, 1, **figures)).reason == why
+
+
+@pytest.mark.parametrize(
+    ("passed", "busy", "pipelined"),
+    [
+        ((0, 9 * US), (0, 0), True),
+        ((0, 4 * US), (0, 0), False),
+        ((0, 9 * US), (0, 50 * US), True),
+        ((9 * US, 9 * US), (0, 50 * US), False),
+    ],
+)
+def test_a_rank_held_in_sends_and_receives_is_never_called_late(passed, busy, pipelined):
+    """Its schedule is why, even if it computed longer too; but only what it was held longer than the others."""
+    found = lateness(group(1, 1, 1, passed=passed, busy=busy))
+    assert (found.rank, found.share, found.lead) == (1, 1.0, 10 * US)
+    assert found.pipelined is pipelined
+    assert found.called is not pipelined
+    assert found.reason == (None if pipelined else "compute" if busy[1] else "host")
 
 
 @pytest.mark.parametrize(

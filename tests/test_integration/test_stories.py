@@ -196,3 +196,32 @@ def test_a_gather_before_a_layer_behind_an_inserted_one_keeps_its_slot(tmp_path)
             us for key, us in slots_us(run, steps).items() if key[3] == "all_gather" and key[0] == "blocking"
         )
         assert sorted(row[f"{side}_us"] for row in gathers) == pytest.approx(truth, abs=EXACT_US)
+
+
+def test_a_pipelines_schedule_is_no_late_rank(tmp_path):
+    """The first stage ends last: the others wait for it in the small all_reduce of the norm, and nobody is late."""
+    runs = scenario("pipeline", **SMALL | {"world": 4})
+    found, text = told(tmp_path, *runs)
+    assert_means(found, *runs)
+    passed = [row for row in found["collectives"] if row["collective"] == "send_recv"]
+    assert {row["phase"] for row in passed} == {"forward", "backward"}
+    assert {row["late_rank"] for row in passed} == {None}
+    steps = found["base"]["steps_used"]
+    for side, run in (("base", runs[0]), ("variant", runs[1])):
+        calls = [c for c in run.truth.calls if c.step in steps]
+        (norm,) = (
+            row for row in found["collectives"] if row["side"] == side and row["collective"] == "all_reduce"
+        )
+        waited = sum(c.peer_wait for c in calls if c.collective == "all_reduce") / len(steps) / 4e3
+        assert norm["peer_wait_us"] == pytest.approx(waited, abs=EXACT_US)
+        assert (norm["late_rank"], norm["late_share"], norm["late_reason"]) == (0, 1.0, None)
+        sent = sum(c.peer_wait for c in calls if c.collective != "all_reduce") / len(steps) / 4e3
+        named = sum(row["peer_wait_us"] for row in passed if row["side"] == side)
+        assert named == pytest.approx(sent, abs=EXACT_US)
+        kept_by = found[side]["ideal_kept_by"]
+        assert kept_by["late_readiness_us"] == pytest.approx(0, abs=EXACT_US)
+        assert kept_by["pipeline_us"] > norm["peer_wait_us"]
+    assert "rank 0 arrives last because it was held in send_recv, which is no sign of a late rank" in text
+    assert "late ranks" not in text
+    assert "its stream still carries" not in text
+    assert "waiting for a late rank" not in text

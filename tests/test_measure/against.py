@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SpanKey = tuple[int, int, int]
 Slot = tuple[str, str, str, str, str | None]
+REPORTED = {"send": "send_recv", "recv": "send_recv"}
+"""What the result calls a simulated kind, where it is not the kind itself."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class Against:
             if (row.step, row.rank) in completed:
                 kind, phase, role, collective, consumer = row.slot
                 place = self.heads.get(consumer, consumer) if consumer is not None else None
-                both = found[row.step, row.rank][kind, phase, role, collective, place]
+                reported = REPORTED.get(collective, collective)
+                both = found[row.step, row.rank][kind, phase, role, reported, place]
                 both[0] += row.ns
                 both[1] += row.peer_wait
         return found

@@ -22,6 +22,8 @@ COLUMNS = {
     "group_size": pl.Int32,
     "seq": pl.Int64,
     "bytes": pl.Int64,
+    "direction": pl.String,
+    "peer_rank": pl.Int32,
 }
 
 
@@ -45,6 +47,8 @@ def instances(*calls):
                 "group_size": 2,
                 "seq": None,
                 "bytes": 100,
+                "direction": None,
+                "peer_rank": None,
                 "label": label,
             }
             | more
@@ -177,12 +181,16 @@ def test_another_size_is_another_collective():
     assert [(0, "b"), (1, "a")] not in found
 
 
+SEND = {"collective": "send_recv", "direction": "send", "group": "pipeline"}
+RECV = {"collective": "send_recv", "direction": "recv", "group": "pipeline"}
+
+
 def test_a_send_and_its_recv_are_one():
     calls = [
-        (0, 0, "a", {"collective": "send", "group": "pipeline"}),
-        (0, 0, "b", {"collective": "send", "group": "pipeline"}),
-        (1, 0, "a", {"collective": "recv", "group": "pipeline"}),
-        (1, 0, "b", {"collective": "recv", "group": "pipeline"}),
+        (0, 0, "a", SEND),
+        (0, 0, "b", SEND),
+        (1, 0, "a", RECV),
+        (1, 0, "b", RECV),
     ]
     assert pairs(instances(*calls)) == together("a", "b")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from synth import Job, simulate
 
-from .against import measured_run
+from .against import REPORTED, measured_run
 
 STARVING = {"sync": "step", "host_op_ns": 66_000, "gemm_ns": 18_000, "act_ns": 6_000}
 SMALL = {"steps": 4, "layers": 4, "world": 2}
@@ -53,7 +53,8 @@ def test_collectives_within_their_rank(one):
     for call, row in one.calls():
         where = call.step, call.rank, call.label
         said = row["collective"], row["group"], row["phase"]
-        assert said == (call.collective, call.group, call.phase), where
+        assert said == (REPORTED.get(call.collective, call.collective), call.group, call.phase), where
+        assert row["direction"] == (call.collective if call.collective in REPORTED else None), where
         assert row["bytes"] == call.bytes, where
         assert row["first_valid_launch"] == one.shown(call.rank, call.first_valid_launch), where
         assert row["queue_ns"] == call.queue, where
@@ -80,7 +81,7 @@ def test_split(one):
         where = call.step, call.rank, call.label
         assert row["peer_wait_ns"] == call.peer_wait, where
         assert row["transport_ns"] == call.transport, where
-        if call.collective in ("send", "recv"):
+        if call.collective in REPORTED:
             assert row["late_rank"] is None, "a pipeline's schedule is never evidence of a late rank"
         else:
             assert row["late_rank"] == call.late_rank, where

@@ -17,6 +17,7 @@ REASONS = {
     "host": "its host launches later",
     "queue": "its stream is still busy",
 }
+PIPELINED = "the pipeline's schedule, no sign of a late rank"
 
 
 class Lateness(NamedTuple):
@@ -64,11 +65,11 @@ def reason_of(comparison: Comparison, side: str, slot: SlotRow, rank: int) -> st
     """Return why a rank is late in collectives of a slot's kind, or "" where the comparison names another or none."""
     for row in comparison.collectives:
         kind = (row.side, row.collective, row.group, row.phase)
-        if (
-            kind == (side, slot.collective, slot.group, slot.phase)
-            and row.late_called
-            and row.late_rank == rank
-        ):
+        if kind != (side, slot.collective, slot.group, slot.phase) or row.late_rank != rank:
+            continue
+        if row.pipelined:
+            return PIPELINED
+        if row.late_called:
             return REASONS.get(row.late_reason or "", "")
     return ""
 

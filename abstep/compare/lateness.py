@@ -1,0 +1,130 @@
+"""Which rank the others wait for, how surely, and what its lateness is made of (SEMANTICS 4)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+LATE_SHARE = 0.60
+LATE_LEAD = 3.0
+CAUSES = ("pipeline", "compute", "host", "queue")
+
+
+class Lateness(NamedTuple):
+    """Who is late in a group of instances.
+
+    Attributes:
+        rank: the rank that most often arrives last, of the instances it takes part in; None where not known.
+        share: of those, how often (0..1).
+        reason: what its lateness is made of: its own longer compute, its host, or its stream still carrying
+            another collective (queue); None where not known, or where it is the pipeline's schedule.
+        called: whether text may call it late.
+        lead: its median start after the second last, ns.
+        pipelined: it was held by sends and receives: the schedule, never evidence of a late rank.
+
+    """
+
+    rank: int | None
+    share: float | None
+    reason: str | None
+    called: bool
+    lead: float | None
+    pipelined: bool
+
+
+def lateness(group: pl.DataFrame) -> Lateness:
+    """Return who is late in a group of instances.
+
+    Text may call a rank late if it is last in 60 % of its instances, its median lead over the second last exceeds
+    3 x the clock's spread, and the lead is not the pipeline's schedule.
+    """
+    last = group.filter(pl.col("rank") == pl.col("late_rank"))
+    if last.is_empty():
+        return Lateness(None, None, None, called=False, lead=None, pipelined=False)
+    taking_part = (
+        group.drop_nulls("lead_ns")
+        .group_by("rank", maintain_order=True)
+        .agg(pl.col("instance").n_unique().alias("instances"))
+    )
+    rank, times, instances = (
+        last.group_by("rank", maintain_order=True)
+        .agg(pl.col("instance").n_unique().alias("last"))
+        .join(taking_part, on="rank", maintain_order="left")
+        .sort(["last", "rank"], descending=[True, False])
+        .row(0)
+    )
+    own = last.filter(pl.col("rank") == rank)
+    lead, spread = own.select(pl.col("lead_ns").median(), pl.col("uncertain_ns").median()).row(0)
+    sums = lead_parts(group).filter(pl.col("rank") == rank).select(pl.col(CAUSES).sum()).row(0, named=True)
+    cause = max(CAUSES, key=lambda name: sums[name]) if any(sums.values()) else None
+    pipelined = cause == "pipeline"
+    share = times / instances
+    return Lateness(
+        rank=int(rank),
+        share=share,
+        reason=None if pipelined else cause,
+        called=share >= LATE_SHARE and lead > LATE_LEAD * spread and not pipelined,
+        lead=float(lead),
+        pipelined=pipelined,
+    )
+
+
+def lead_parts(instances: pl.DataFrame) -> pl.DataFrame:
+    """Divide each instance's lead, the late rank's start after the second last, by what it is made of.
+
+    It splits at the late rank's own first valid launch: what it queued after that is queue. Of the rest, what it
+    stood longer in sends and receives than the other ranks is the pipeline's; what its compute since the window's
+    start exceeds theirs is compute; what it stood waiting for other collectives longer than they did is queue too;
+    the remainder is host.
+
+    Returns:
+        instance, rank (the late one), pipeline, compute, host, queue (Float64 ns); no row where nobody is late or
+        its launch is not known.
+
+    """
+    others = pl.col("rank") != pl.col("late_rank")
+    names = ("busy_ns", "waited_ns", "pipeline_ns")
+    usual = [pl.col(name).filter(others).median().over("instance").alias(f"usual_{name}") for name in names]
+    own = (
+        instances.with_columns(usual)
+        .filter(pl.col("rank") == pl.col("late_rank"))
+        .drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual_busy_ns"])
+    )
+    longer, held, passed = (
+        (pl.col(name) - pl.col(f"usual_{name}")).clip(0, None)
+        for name in ("busy_ns", "waited_ns", "pipeline_ns")
+    )
+    lead = pl.col("lead_ns").cast(pl.Float64)
+    queued = pl.min_horizontal(lead, pl.col("queue_ns").cast(pl.Float64))
+    left = own.with_columns(queued.alias("queued"), (lead - queued).alias("left"))
+    for name, most in (("pipeline", passed), ("compute", longer), ("carried", held)):
+        left = left.with_columns(pl.min_horizontal("left", most).alias(name)).with_columns(
+            (pl.col("left") - pl.col(name)).alias("left")
+        )
+    return left.select(
+        "instance",
+        "rank",
+        "pipeline",
+        "compute",
+        pl.col("left").alias("host"),
+        (pl.col("queued") + pl.col("carried")).alias("queue"),
+    )
+
+
+def waited_for(group: pl.DataFrame) -> tuple[int, float] | None:
+    """Return the rank for which most of the waiting was, and its share of all waiting; None without any.
+
+    Only instances whose lead exceeds 3 x the clock's spread count: a wait within it is for nobody.
+    """
+    decided = group.filter(pl.col("lead_ns") > LATE_LEAD * pl.col("uncertain_ns"))
+    by_rank = (
+        decided.group_by("late_rank")
+        .agg((pl.col("peer_wait_ns") * pl.col("weight")).sum().alias("waited"))
+        .sort(["waited", "late_rank"], descending=[True, False])
+    )
+    whole = float((group["peer_wait_ns"].fill_null(0) * group["weight"]).sum())
+    if by_rank.is_empty() or whole <= 0:
+        return None
+    rank, waited = by_rank.row(0)
+    return int(rank), waited / whole
