@@ -101,19 +101,20 @@ def _control_sentences(comparison: Comparison) -> Iterator[str]:
 def ideal_sentences(comparison: Comparison) -> Iterator[str]:
     """Say how far the variant's step is from what it could be at best, and what lies between."""
     bounds, step = comparison.variant.bounds, comparison.step_time.variant
-    if (
-        bounds is None
-        or not step
-        or step - bounds.together < MATTERS * step
-        or not anything_changed(comparison)
-    ):
+    if bounds is None or not step or not anything_changed(comparison):
         return
     causes = sorted(bounds.kept_by.items(), key=lambda item: -item[1])
     said = ", ".join(f"{KEPT_BY[name]} {time_text(time)}" for name, time in causes if time >= MATTERS * step)
-    if said:
+    if said and step - bounds.together >= MATTERS * step:
         yield (
             f"If compute and communication, each as long as measured (contention included), started together, the "
             f"variant's step would take {time_text(bounds.together)}; what keeps it from there: {said}."
+        )
+    replayed = bounds.at_first_valid_launch
+    if replayed is not None and step - replayed >= MATTERS * step:
+        yield (
+            f"With no collective behind another, each at its first valid launch and all else waiting for what it "
+            f"waits for, the variant's step would take {time_text(replayed)} ({time_text(replayed - step, sign=True)})."
         )
 
 

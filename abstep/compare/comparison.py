@@ -96,14 +96,15 @@ class Ideal:
 
     Attributes:
         together: max(compute, union of transport), mean over windows: each as long as measured, both started together.
-        at_first_valid_launch: the step with every collective at its first valid launch and no rank late.
+        at_first_valid_launch: the step replayed with every collective at its first valid launch; None where what
+            ends a window is not known.
         kept_by: cause -> ns between `together` and the step: late_readiness, serialization, tail (exposed before
             the optimizer), exposed_before_other_work, idle, other (contention, copies, incidental exposed time).
 
     """
 
     together: float
-    at_first_valid_launch: float
+    at_first_valid_launch: float | None
     kept_by: Mapping[str, float]
 
 
@@ -133,6 +134,11 @@ class Side:
     ideal: float | None
     bounds: Ideal | None = None
     start_delay: float | None = None  # of compute beside collectives, ns a window and rank (SEMANTICS 6)
+
+    @property
+    def bound(self) -> float | None:
+        """Return the step replayed with every collective at its first valid launch, ns; None where not known."""
+        return None if self.bounds is None else self.bounds.at_first_valid_launch
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
         "idle": idle,
     }
     parts["other"] = step - bound - sum(parts.values())
-    return Ideal(bound, step - late - queued, parts)
+    gained = None if own["gain_ns"].null_count() else weights.total(own.select(*CELL, "gain_ns"), "gain_ns")
+    return Ideal(bound, None if gained is None else step - gained, parts)
 
 
 def _pipelined(instances: pl.DataFrame) -> pl.DataFrame:

@@ -60,7 +60,8 @@ def instances(line: Timeline, needs: Dependencies, point_to_point: Int64) -> pl.
     if len(collective) == 0:
         return pl.DataFrame(schema=INSTANCES)
     start, end, launch = line.start[collective], line.end[collective], line.launch[collective]
-    producer_end = _producer_end(line, needs, collective)
+    producer = producers(line, needs)[collective]
+    producer_end = np.where(producer >= 0, line.end[producer], NEVER)
     ready = np.maximum(launch, producer_end)
     consumer, inferred = _consumers(line, needs, collective)
     has = consumer >= 0
@@ -91,7 +92,7 @@ def instances(line: Timeline, needs: Dependencies, point_to_point: Int64) -> pl.
             "start_ns": column(start),
             "end_ns": column(end),
             "host_launch": column(launch),
-            "producer_end": column(np.where(producer_end == NEVER, nothing, producer_end)),
+            "producer_end": column(producer_end),
             "first_valid_launch": column(np.where(known, ready, nothing)),
             "queue_ns": column(np.where(known, np.maximum(0, start - ready), nothing)),
             "consumer_row": pl.Series(np.where(has, line.row[consumer], nothing)),
@@ -142,51 +143,58 @@ class _Busy:
         return self.until(end) - self.until(start)
 
 
-def _producer_end(line: Timeline, needs: Dependencies, collective: Int64) -> Int64:
-    """End of the last compute span the collective had to wait for: recorded waits, else launch order."""
-    position = np.full(len(line.start), -1, dtype=np.int64)
-    position[collective] = np.arange(len(collective))
-    producer = np.full(len(collective), NEVER, dtype=np.int64)
+def producers(line: Timeline, needs: Dependencies) -> Int64:
+    """Return for each span the last compute span that it, a collective, had to wait for; (n,) positions, -1 none.
+
+    By recorded waits; else the last compute span enqueued, in host order, before its launch that ended no later
+    than its start.
+    """
     edges = needs.edges
-    compute_before = _latest_compute_end(line)
-    own = (position[edges.head] >= 0) & (line.kind[edges.head] == Kind.COMMUNICATION) & ~edges.inferred
-    np.maximum.at(producer, position[edges.head[own]], compute_before[edges.target[own]])
-    missing = (producer == NEVER) & (line.launch[collective] != NEVER)
-    producer[missing] = _inferred_producer(line, collective[missing])
+    producer = np.full(len(line.start), -1, dtype=np.int64)
+    own = (line.kind[edges.head] == Kind.COMMUNICATION) & ~edges.inferred
+    head, found = edges.head[own], latest_compute(line)[edges.target[own]]
+    head, found = head[found >= 0], found[found >= 0]
+    by_end = np.argsort(line.end[found], kind="stable")  # the latest end is written last and stays
+    producer[head[by_end]] = found[by_end]
+    missing = (line.kind == Kind.COMMUNICATION) & (producer < 0) & (line.launch != NEVER)
+    producer[missing] = _inferred_producer(line, np.flatnonzero(missing))
     return producer
 
 
-def _latest_compute_end(line: Timeline) -> Int64:
-    """For each span: the end of the last compute span at or before it on its stream."""
+def latest_compute(line: Timeline) -> Int64:
+    """Return for each span the compute span at or before it on its stream that ended last; (n,) positions, -1 none."""
     order = np.lexsort((line.stream_order.order, line.stream))
-    latest = np.full(len(line.start), NEVER, dtype=np.int64)
-    ends = np.where(line.kind[order] == Kind.COMPUTE, line.end[order], NEVER)
+    compute = line.kind[order] == Kind.COMPUTE
+    ends = np.where(compute, line.end[order], NEVER)
     streams = line.stream[order]
+    latest = np.full(len(line.start), -1, dtype=np.int64)
     heads: Int64 = np.flatnonzero(np.append(np.ones(1, dtype=bool), streams[1:] != streams[:-1]))[
         : len(order)
     ]
     for head, tail in zip(heads, np.append(heads[1:], len(order)), strict=True):
-        latest[order[head:tail]] = np.maximum.accumulate(ends[head:tail])
+        highest = np.maximum.accumulate(ends[head:tail])
+        is_it = compute[head:tail] & (ends[head:tail] == highest)
+        at = np.maximum.accumulate(np.where(is_it, np.arange(head, tail), -1))
+        latest[order[head:tail]] = np.where(at >= 0, order[np.maximum(at, 0)], -1)
     return latest
 
 
 def _inferred_producer(line: Timeline, collective: Int64) -> Int64:
-    """Last compute span enqueued, in host order, before the launch that ended no later than the start."""
+    """Return the last compute span enqueued, in host order, before each launch that ended no later than its start."""
     compute = line.of(Kind.COMPUTE)
     compute = compute[line.launch[compute] != NEVER]
+    found = np.full(len(collective), -1, dtype=np.int64)
     if len(compute) == 0 or len(collective) == 0:
-        return np.full(len(collective), NEVER, dtype=np.int64)
+        return found
     compute = compute[np.argsort(line.launch[compute], kind="stable")]
-    at = np.searchsorted(line.launch[compute], line.launch[collective], side="left")
-    found = np.full(len(collective), NEVER, dtype=np.int64)
-    back = at - 1
+    back = np.searchsorted(line.launch[compute], line.launch[collective], side="left") - 1
     open_ = np.flatnonzero(back >= 0)
     while len(
         open_
     ):  # each round settles all whose candidate ended in time; streams run in order, so few rounds
-        ends = line.end[compute[back[open_]]]
-        fits = ends <= line.start[collective[open_]]
-        found[open_[fits]] = ends[fits]
+        candidate = compute[back[open_]]
+        fits = line.end[candidate] <= line.start[collective[open_]]
+        found[open_[fits]] = candidate[fits]
         open_ = open_[~fits]
         back[open_] -= 1
         open_ = open_[back[open_] >= 0]

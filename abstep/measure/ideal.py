@@ -23,7 +23,7 @@ def ideals(windows: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
         instances: `AcrossRanks.instances`; where any of a window's is unsplit the bound is unknown.
 
     Returns:
-        repeat, rank, step, transport_ns, ideal_ns (Int64; null where unsplit).
+        window, repeat, rank, step, transport_ns, ideal_ns (Int64; null where unsplit).
 
     """
     files = windows.select("window", "file")
@@ -56,9 +56,10 @@ def ideals(windows: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
                 .then(pl.max_horizontal("busy", "transport_ns"))
                 .alias("ideal_ns"),
             )
-            .drop("busy", "window"),
+            .drop("busy"),
         )
     schema = {
+        "window": pl.Int32,
         "repeat": pl.Int32,
         "rank": pl.Int32,
         "step": pl.Int64,

@@ -16,6 +16,7 @@ from abstep.measure.dependencies import dependencies
 from abstep.measure.exposed import PARTS, exposed_parts
 from abstep.measure.groups import described_collectives
 from abstep.measure.idle import IDLE, idle_causes
+from abstep.measure.links import Links, links
 from abstep.measure.matching import POINT_TO_POINT
 from abstep.measure.milestones import milestones
 from abstep.measure.names import Names, named
@@ -46,6 +47,7 @@ class RankMeasure:
         repeat, rank: whose.
         frames: by name; each has `window`, or is about the rank as a whole.
         chains: one a rank trace, for the dependency path.
+        links: one a rank trace, for the dependency-respecting bound.
         recorded: a rank trace, whether stream-wait edges were recorded.
         names: of its spans.
         compute: `contention.compute_spans`.
@@ -56,6 +58,7 @@ class RankMeasure:
     rank: int
     frames: dict[str, pl.DataFrame]
     chains: tuple[Chain, ...]
+    links: tuple[Links, ...]
     recorded: tuple[bool, ...]
     names: Names
     compute: pl.DataFrame
@@ -84,11 +87,12 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
     calls = run.tables.host_calls.partition_by("file", as_dict=True)
     no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
     tiles, found, parts, recorded, work, idle, together, chains = [], [], [], [], [], [], [], []
-    delays = []
+    delays, limits = [], []
     for line in timelines(run, names.packing):
         host_calls = calls.get((line.file,), no_calls)
         needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
         chains.append(chain(line, needs, host_calls))
+        limits.append(links(line, needs, chains[-1]))
         tiles.append(categories(line))
         found.append(instances(line, needs, passed))
         parts.append(exposed_parts(line, needs))
@@ -131,7 +135,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         "attribution": _attribution(run),
         "setup": setup(run),
     }
-    return RankMeasure(repeat, rank, frames, tuple(chains), tuple(recorded), names, compute)
+    return RankMeasure(repeat, rank, frames, tuple(chains), tuple(limits), tuple(recorded), names, compute)
 
 
 def _joined(frames: list[pl.DataFrame], schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:

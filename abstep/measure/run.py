@@ -13,6 +13,7 @@ from abstep.measure.ideal import ideals
 from abstep.measure.path import dependency_paths
 from abstep.measure.rank import CATEGORIES, UNATTRIBUTED, RankMeasure, measure_rank
 from abstep.measure.ranks import AcrossRanks, across_ranks, split_parts
+from abstep.measure.replay import replayed
 from abstep.measure.validity import violations
 from abstep.windows import CutRun, complete
 
@@ -52,7 +53,7 @@ class MeasuredRun:
         across: the collectives matched across ranks, and the clock that stands on.
         path: the dependency path's time on each rank (`path.dependency_paths`).
         violations: what is wrong in the run itself (`validity.violations`).
-        ideal: repeat, rank, step, transport_ns, ideal_ns (`ideal.ideals`).
+        ideal: window, repeat, rank, step, transport_ns, ideal_ns (`ideal.ideals`), gain_ns (`replay.replayed`).
         recorded_edges: the share of files whose waits on collectives were recorded.
         ranks: the ranks' own measures, where spans were kept: names and compute spans.
         spans_of: (repeat, rank) -> that rank's tables, for a screen that shows its spans; None: not at hand.
@@ -199,6 +200,11 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         across=across,
         path=dependency_paths(chains, completed, across.instances, across.clock),
         violations=violations(launched, of("early")),
-        ideal=ideals(completed, across.instances),
+        ideal=ideals(completed, across.instances).join(
+            replayed([own for rank in ranks for own in rank.links], across.instances),
+            on="window",
+            how="left",
+            maintain_order="left",
+        ),
         recorded_edges=sum(recorded) / len(recorded) if recorded else 0.0,
     )

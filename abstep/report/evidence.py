@@ -144,6 +144,8 @@ def path(comparison: Comparison) -> list[str]:
             comparison.variant.ideal,
         )
     )
+    replayed = "the step, replayed with every collective at its first valid launch"
+    marks.append((replayed, comparison.base.bound, comparison.variant.bound))
     seen = [(name, pair_text(b, v), _change(b, v)) for name, b, v in marks if b is not None or v is not None]
     return [*parts, "", *table(("From the window's start", "Base → variant", "Difference"), seen)]
 

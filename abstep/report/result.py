@@ -159,7 +159,7 @@ def _side(side: Side) -> _Object:
         ),
         "start_delay_us": _us(side.start_delay),
         "ideal_us": _us(side.ideal),
-        "bound_us": None if side.bounds is None else _us(side.bounds.at_first_valid_launch),
+        "bound_us": _us(side.bound),
         "ideal_kept_by": None
         if side.bounds is None
         else {f"{cause}_us": _us(time) for cause, time in side.bounds.kept_by.items()},

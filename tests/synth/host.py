@@ -70,6 +70,7 @@ class Host:
         self._waits: dict[int, list[Mark]] = {}
         self._graph: Call | None = None
         self._correlation = 1_000 + rank
+        self._own_stream = 0
         self._rng = random.Random(f"{self.job.seed}/{rank}")
         self._program: Generator[Wait, None, None] | None = None
 
@@ -249,6 +250,9 @@ class Host:
 
         `nbytes` is S of the bus-bandwidth formulas: buffer, output of a gather, input of a scatter.
         """
+        if self.job.own_streams:
+            self._own_stream += 1
+            stream = 1_000 + self._own_stream
         with self.range(f"c10d::{C10D[kind]}"), self.range("record_param_comms") as record:
             self.pause(20_000)
             self.wait(stream, after or self.record(COMPUTE_STREAM))

@@ -57,6 +57,7 @@ class Job:
     link_bytes_per_us: int = 75_000
     link_latency_ns: int = 8_000
     share_link: bool = True  # collectives that move at once share the link
+    own_streams: bool = False  # every collective on a stream of its own: none queues behind another
     overlap: bool = True  # False: nothing is communicated before the backward pass has been launched
     prefetch: int = 0  # fsdp: how many all_gathers ahead
     tensor_parallel: int = 2  # tp_dp: ranks a tensor-parallel group

@@ -38,3 +38,27 @@ def test_without_a_rank_there_is_no_bound(tmp_path):
     found, _ = sides(tmp_path, "rank_missing")
     assert found.variant.bounds is None
     assert found.variant.ideal is None
+
+
+def test_the_replay_says_what_queues_cost(tmp_path):
+    """Four buckets queue behind one another on a slow link; the step without that is what a job without it takes."""
+    slow = {"jitter": 0.0, "share_link": False, "link_bytes_per_us": 20_000}
+    found, steps = sides(
+        tmp_path, "buckets", steps=10, layers=4, world=2, base_buckets=2, variant_buckets=4, **slow
+    )
+    _, free = scenario(
+        "buckets",
+        steps=10,
+        layers=4,
+        world=2,
+        base_buckets=2,
+        variant_buckets=4,
+        variant_own_streams=True,
+        **slow,
+    )
+    used = found.variant.steps_used
+    truth = [w.length for w in free.truth.completed() if w.step in used]
+    bound = found.variant.bounds.at_first_valid_launch
+    assert bound == pytest.approx(sum(truth) / len(truth), abs=20_000)
+    assert steps["variant"] - bound > 500_000
+    assert "at its first valid launch" in " ".join(found.explanation.sentences)

@@ -87,7 +87,7 @@ def side(name: str, label: str, settings: dict[str, object]) -> c.Side:
         overlap_of_communication=0.214 if name == "base" else 0.713,
         overlap_of_compute=0.093 if name == "base" else 0.288,
         milestones=c.Milestones(41e3, 5_100e3 * lap, 6_950e3 * lap, 7_300e3 * lap, 1_820e3 * lap * lap),
-        ideal=5_420e3,
+        ideal=5_420e3, bounds=c.Ideal(5_420e3, 6_180e3 if name == "base" else 5_900e3, {}),
     )  # fmt: skip
 
 

@@ -1,0 +1,74 @@
+"""The dependency-respecting bound is what the same job takes when no collective queues behind another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from synth import Job, simulate
+from synth.model import Clock
+
+from .against import measured_run
+
+QUEUEING = {"steps": 6, "layers": 4, "world": 3, "jitter": 0.0, "share_link": False}
+SLOW = QUEUEING | {"link_bytes_per_us": 20_000}
+JOBS = {
+    "nothing queues": Job(**QUEUEING),
+    "buckets queue": Job(**SLOW),
+    "uneven buckets": Job(**SLOW, uneven=True),
+    "all after the backward": Job(**SLOW, overlap=False),
+    "the host waits for every step": Job(**SLOW, sync="step"),
+    "the host never waits": Job(**SLOW, sync="none"),
+    "the host waits before the optimizer": Job(**SLOW, host_wait="cudaStreamSynchronize"),
+    "memory freed before the optimizer": Job(**SLOW, host_wait="cudaFree"),
+    "a late rank": Job(**SLOW, slow_rank={1: 1.3}),
+    "clocks off": Job(**SLOW, clocks={1: Clock(5_000_000), 2: Clock(-3_000_000)}),
+    "sharded": Job(**SLOW, parallel="fsdp"),
+    "sharded, prefetched": Job(**SLOW, parallel="fsdp", prefetch=2),
+    "experts": Job(**QUEUEING, parallel="moe"),
+    "tensor and data parallel": Job(**SLOW | {"world": 4}, parallel="tp_dp"),
+    "pipeline": Job(**QUEUEING | {"world": 4, "steps": 8}, parallel="pipeline", micro=4),
+    "each bucket its own optimizer": Job(**SLOW, per_bucket_optimizer=True),
+    "unpacked": Job(**SLOW, packing=True),
+    "a graph": Job(**SLOW, graph=True),
+    "a starving device": Job(**SLOW, sync="step", host_op_ns=66_000, gemm_ns=18_000, act_ns=6_000),
+}
+LAUNCH_NS = 5_000
+"""Simulated activities start this long after their launch call; a first valid launch is the call itself."""
+FIRST = 5  # step from which the pipeline of steps runs steadily
+
+
+def lengths(one):
+    """(step, rank) -> (length, gain), ns, of steady windows."""
+    rows = one.measured.windows.join(one.measured.ideal.select("window", "gain_ns"), on="window")
+    return {
+        (step, rank): (end - start, gain)
+        for step, rank, start, end, gain in rows.filter(pl.col("step") >= FIRST)
+        .select("step", "rank", "start_ns", "end_ns", "gain_ns")
+        .iter_rows()
+    }
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_step_without_queues_takes_what_the_replay_says(name, tmp_path):
+    """To the launch latency of the few collectives that wait for nothing but their launch."""
+    job = JOBS[name]
+    queued = lengths(measured_run(simulate(job), tmp_path / "queued"))
+    free = lengths(measured_run(simulate(replace(job, own_streams=True)), tmp_path / "free"))
+    assert len(queued) >= 6
+    for key, (length, gain) in queued.items():
+        assert length - gain == pytest.approx(free[key][0], abs=4 * LAUNCH_NS), key
+    for key, (_, gain) in free.items():
+        assert 0 <= gain <= 4 * LAUNCH_NS, (key, "nothing is left to gain")
+
+
+def test_queues_cost_what_they_cost(tmp_path):
+    """Four buckets of 1.1 ms, a layer's backward apart: the last waits for those before it."""
+    job = JOBS["buckets queue"]
+    gains = {gain for _, gain in lengths(measured_run(simulate(job), tmp_path / "run")).values()}
+    apart = simulate(replace(job, own_streams=True))
+    truth = {window.step: window.length for window in apart.truth.completed() if window.rank == 0}
+    queued = {window.step: window.length for window in simulate(job).truth.completed() if window.rank == 0}
+    assert gains == {queued[FIRST] - truth[FIRST]}
+    assert min(gains) > 1_000_000
