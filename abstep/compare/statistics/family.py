@@ -54,7 +54,7 @@ def guard_windows(lag: float | None) -> int:
     20; 8 where the family's mean lag shows that neighbouring windows are alike. From a hundred rows that mean is
     known well, and with a correlation of .3 hardly any family gets there, so that nothing is lost. At a correlation
     of .6, 7 % of comparisons of 10 windows, 10 % of 12 and 14 % of 15 in which nothing changed had a false interval
-    without this, 1 % have one with it (tests/bench/calibration/README.md).
+    without this, 1 to 3 % have one with it (tests/bench/calibration/README.md).
     """
     return ALIKE_FAMILY_WINDOWS if lag is not None and lag > ALIKE_FAMILY else GUARD_WINDOWS
 
