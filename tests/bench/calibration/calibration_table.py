@@ -225,6 +225,10 @@ def family_found() -> list[Cell]:
 
 
 def itself() -> list[Cell]:
+    runs = (
+        (10, 1, 0.3), (20, 1, 0.3), (50, 1, 0.6), (10, 2, 0.3), (30, 2, 0.3), (30, 3, 0.6),
+        (15, 1, 0.6), (10, 2, 0.6), (15, 2, 0.6), (15, 3, 0.6),
+    )  # fmt: skip
     return [
         Cell(
             "a run against itself",
@@ -232,7 +236,7 @@ def itself() -> list[Cell]:
             partial(check_rate, n=n, repeats=r, rho=rho),
             {"found": UP_TO_7},
         )
-        for n, r, rho in ((10, 1, 0.3), (20, 1, 0.3), (50, 1, 0.6), (10, 2, 0.3), (30, 2, 0.3), (30, 3, 0.6))
+        for n, r, rho in runs
     ]
 
 
