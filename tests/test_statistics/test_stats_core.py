@@ -13,7 +13,9 @@ from abstep.compare.statistics.core import (
     Estimate,
     Prior,
     autocorrelation,
+    cosine_estimate,
     cosine_variance,
+    few_satterthwaite,
     inflation,
     lag_one,
     more_careful,
@@ -84,6 +86,18 @@ def test_satterthwaite_is_welch_when_nothing_is_correlated():
     assert satterthwaite(zero, np.array([4.0]), zero, np.array([3.0]))[0] == 7.0
 
 
+def test_satterthwaite_of_a_handful_has_less_bias():
+    one, none, three, five = (np.full(2, value) for value in (1.0, 0.0, 3.0, 5.0))
+    assert few_satterthwaite(one, three, one, three).tolist() == [6.0] * 2
+    assert few_satterthwaite(one, three, none, five).tolist() == [3.0] * 2
+    assert few_satterthwaite(none, three, none, five).tolist() == [8.0] * 2
+    assert few_satterthwaite(one, three, 4 * one, three)[0] == pytest.approx(25 / (1 / 5 + 16 / 5) - 2)
+    a, b = np.random.default_rng(1).chisquare(3, (2, 50_000)) / 3
+    three = np.full_like(a, 3)
+    assert satterthwaite(a, three, b, three).mean() == pytest.approx(4.97, abs=0.03)
+    assert few_satterthwaite(a, three, b, three).mean() == pytest.approx(5.50, abs=0.03)
+
+
 def test_cosine_variance():
     x = np.random.default_rng(3).normal(size=(2, 50))
     mean, df = cosine_variance(x)
@@ -102,15 +116,65 @@ def test_the_guard_takes_the_larger_p_and_its_interval():
     a, b = rng.normal(size=(6, 40)) + slow, rng.normal(size=(6, 40)) + slow
     plain = two_sample(a, b, resolution=0, guard=False)
     (va, df), (vb, _) = cosine_variance(a), cosine_variance(b)
-    cosine = Estimate(plain.delta, np.sqrt(va + vb), satterthwaite(va, np.full(6, df), vb, np.full(6, df)))
+    cosine = Estimate(
+        plain.delta, np.sqrt(va + vb), few_satterthwaite(va, np.full(6, df), vb, np.full(6, df))
+    )
     both = two_sample(a, b, resolution=0)
     expected = np.where(cosine.p() > plain.p(), cosine.se, plain.se)
     assert both.se == pytest.approx(expected)
     assert both.p() == pytest.approx(np.maximum(plain.p(), cosine.p()))
     assert 0 < (cosine.p() > plain.p()).sum() < 6
-    assert two_sample(a[:, :19], b, resolution=0).se == pytest.approx(
-        two_sample(a[:, :19], b, resolution=0, guard=False).se
-    )
+
+
+def walks(seed, n, rows=200):
+    """Return rows of which the first half has neighbours that are alike, the second any."""
+    x = np.random.default_rng(seed).normal(size=(rows, n))
+    x[: rows // 2] = x[: rows // 2].cumsum(axis=-1)
+    return x
+
+
+@pytest.mark.parametrize("n", [10, 12, 19])
+def test_fewer_windows_have_the_guard_where_neighbours_are_alike(n):
+    a, b = walks(5, n), walks(6, n + 3)
+    plain, found = two_sample(a, b, resolution=0, guard=False), two_sample(a, b, resolution=0)
+    (va, df_a), (vb, df_b) = cosine_variance(a), cosine_variance(b)
+    df = satterthwaite(va, np.full_like(va, df_a), vb, np.full_like(vb, df_b))
+    cosine = Estimate(plain.delta, np.sqrt(va + vb), df)
+    alike = lag_one((a, b)) > 0.1
+    assert 0 < alike.sum() < len(a)
+    larger = np.maximum(plain.p(), cosine.p())
+    assert found.p() == pytest.approx(np.where(alike, larger, plain.p()))
+    assert (larger > plain.p())[alike].any()
+    assert (larger > plain.p())[~alike].any()
+
+
+@pytest.mark.parametrize("n", [5, 6, 9])
+def test_too_few_windows_for_the_guard_have_fewer_degrees_of_freedom_where_neighbours_are_alike(n):
+    a, b = walks(5, n), walks(6, n + 3)
+    plain, found = two_sample(a, b, guard=False), two_sample(a, b)
+    alike = (lag_one((a, b)) > 0.1) & (n > 5)
+    assert (n == 5) == (not alike.any())
+    assert found.se == pytest.approx(plain.se)
+    assert found.df == pytest.approx(np.where(alike, np.maximum(0.7 * plain.df, 0.5), plain.df))
+
+
+@pytest.mark.parametrize("n", [8, 12])
+def test_paired_differences_that_are_alike_are_looked_at_more_carefully(n):
+    d = walks(7, n) + 0.3
+    plain, found = one_sample(d, resolution=0, guard=False), one_sample(d, resolution=0)
+    alike = lag_one((d,)) > 0.1
+    assert 0 < alike.sum() < len(d)
+    assert (found.p()[alike] >= plain.p()[alike]).all()
+    assert (found.p()[alike] > plain.p()[alike]).any()
+    assert (found.p() == plain.p())[~alike].all()
+
+
+def test_the_cosines_of_one_side_have_their_own_degrees_of_freedom():
+    d = walks(8, 50, rows=4)
+    mean, df = cosine_variance(d)
+    found = cosine_estimate(d.mean(axis=-1), (d,), 0.0)
+    assert found.se == pytest.approx(np.sqrt(mean))
+    assert found.df.tolist() == [df] * 4
 
 
 def test_more_careful_takes_the_wider_interval_on_a_tie():

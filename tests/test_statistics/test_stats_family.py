@@ -8,6 +8,7 @@ from abstep.compare.statistics.core import FAMILY_PRIOR, Prior, lag_one, two_sam
 from abstep.compare.statistics.family import (
     benjamini_hochberg,
     comes_and_goes,
+    family_lag,
     family_prior,
     family_two_sample,
     holm,
@@ -101,9 +102,21 @@ def test_an_empty_row_in_a_family_is_harmless():
 
 def test_the_prior_follows_a_family_that_is_more_correlated():
     calm, wild = (rows(3, 30, 50), rows(4, 30, 50)), (rows(3, 30, 50, 0.8), rows(4, 30, 50, 0.8))
-    assert family_prior(calm, FAMILY_PRIOR) == FAMILY_PRIOR
-    assert family_prior(wild, FAMILY_PRIOR) == Prior(40.0, pytest.approx(lag_one(wild).mean()))
-    assert family_prior((wild[0][:9], wild[1][:9]), FAMILY_PRIOR) == FAMILY_PRIOR
+    assert family_prior(family_lag(calm), FAMILY_PRIOR) == FAMILY_PRIOR
+    assert family_lag(wild) == pytest.approx(lag_one(wild).mean())
+    assert family_prior(family_lag(wild), FAMILY_PRIOR) == Prior(40.0, family_lag(wild))
+    assert family_lag((wild[0][:9], wild[1][:9])) is None
+    assert family_prior(None, FAMILY_PRIOR) == FAMILY_PRIOR
+
+
+def test_rows_that_do_not_vary_say_nothing_of_the_familys_lag():
+    wild = [rows(seed, 30, 50, 0.8) for seed in (3, 4)]
+    known = family_lag((wild[0], wild[1]))
+    still = np.full((200, 50), 7.0)
+    assert family_lag((np.vstack([wild[0], still]), np.vstack([wild[1], still]))) == known
+    for x in wild:
+        x[9:] = 7.0
+    assert family_lag((wild[0], wild[1])) is None
 
 
 def test_the_guard_only_makes_p_larger():
@@ -111,9 +124,16 @@ def test_the_guard_only_makes_p_larger():
     with_guard, without = family_two_sample(a, b), family_two_sample(a, b, guard=False)
     assert (with_guard.p() >= without.p() - 1e-15).all()
     assert (with_guard.p() > without.p()).any()
-    assert family_two_sample(a[:, :19], b).p() == pytest.approx(
-        family_two_sample(a[:, :19], b, guard=False).p()
-    )
+
+
+@pytest.mark.parametrize("n", [7, 8, 19])
+def test_a_family_whose_windows_are_alike_has_the_guard_from_8_windows(n):
+    for rho in (0.0, 0.6):
+        a, b = rows(5, 100, n, rho), rows(6, 100, n, rho)
+        assert (family_lag((a, b)) > 0.33) == (rho > 0)
+        guarded, without = family_two_sample(a, b).p(), family_two_sample(a, b, guard=False).p()
+        assert (guarded >= without - 1e-15).all()
+        assert (guarded > without).any() == (rho > 0 and n >= 8)
 
 
 def pattern(text):

@@ -54,6 +54,8 @@ def test_core_golden():
     assert found.p()[0] == pytest.approx(0.00053093, abs=5e-9)
     assert found.delta[0] - half[0] == pytest.approx(2.43262817, abs=5e-9)
     assert found.delta[0] + half[0] == pytest.approx(6.51737183, abs=5e-9)
+    guarded = two_sample(A, B, resolution=0.0)
+    assert (guarded.se, guarded.df) == (found.se, found.df)
 
 
 def test_family_golden():

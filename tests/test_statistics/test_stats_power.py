@@ -28,6 +28,11 @@ def test_drift_is_the_core_test_of_the_halves():
     found = find_drift(step)
     assert found.p == pytest.approx(two_sample(step[None, :20], step[None, 20:]).p()[0])
     assert found.percent == pytest.approx(100 * (step[20:].mean() / step[:20].mean() - 1))
+    steep = (noise(3, 41) + np.linspace(0, 6 * MS, 41)).astype(float)[:30]
+    # below 20 windows a half nothing stands beside the core test
+    core = two_sample(steep[None, :15], steep[None, 15:], guard=False)
+    assert find_drift(steep).p == pytest.approx(core.p()[0])
+    assert core.p()[0] < 0.01 < two_sample(steep[None, :15], steep[None, 15:]).p()[0]
     assert find_drift(step[:19]) is None
     assert find_drift(noise(4, 60).astype(float)) is None
 

@@ -17,7 +17,6 @@ from abstep.compare.statistics.compare import DEFAULT_OPTIONS, compare_runs
 from abstep.compare.statistics.core import (
     CORE_PRIOR,
     FAMILY_PRIOR,
-    GUARD_WINDOWS,
     RESOLUTION,
     Estimate,
     Prior,
@@ -26,7 +25,15 @@ from abstep.compare.statistics.core import (
     resolution_se,
     side_variance,
 )
-from abstep.compare.statistics.family import FAMILY_SIZE, benjamini_hochberg, holm, squeeze
+from abstep.compare.statistics.family import (
+    FAMILY_SIZE,
+    benjamini_hochberg,
+    family_lag,
+    family_prior,
+    guard_windows,
+    holm,
+    squeeze,
+)
 from abstep.compare.statistics.figures import FLOOR_SHARE, MARGIN_SHARE
 from abstep.compare.statistics.sample import Columns, Sample, with_residual
 from abstep.compare.statistics.types import (
@@ -234,7 +241,8 @@ def _odd_even(figures: _Figures, evens: list[Ints]) -> list[Finding]:
 def _between(figures: _Figures, chosen: list[int]) -> list[Finding]:
     """Return how the repeats differ, a figure each: one-way analysis of variance of autocorrelated windows.
 
-    With 20 windows in every repeat the cosines' variance stands beside it, and the larger p counts (2.4's guard).
+    With 20 windows in every repeat, or as few as `guard_windows` says, the cosines' variance stands beside it, and the
+    larger p counts (2.4's guard).
     """
     repeats = tuple(figures.repeats[r] for r in chosen)
     n = np.array([x.shape[-1] for x in repeats])
@@ -249,11 +257,12 @@ def _between(figures: _Figures, chosen: list[int]) -> list[Finding]:
         spread = (weights * (means - centre[:, None]) ** 2).sum(axis=-1) / (len(n) - 1)
         return special.f_upper(spread / np.maximum(known, RESOLUTION**2), len(n) - 1.0, known_df)
 
-    rho = autocorrelation(repeats, FAMILY_PRIOR if figures.kind in SLOTS else CORE_PRIOR)
+    lag = family_lag(repeats) if figures.kind in SLOTS else None
+    rho = autocorrelation(repeats, family_prior(lag, FAMILY_PRIOR) if figures.kind in SLOTS else CORE_PRIOR)
     parts = [side_variance(x, rho) for x in repeats]
     variance, tau, df = (np.stack(columns, axis=-1) for columns in zip(*parts, strict=True))
     p = p_of(variance, df, n / tau)
-    if n.min() >= GUARD_WINDOWS:
+    if n.min() >= guard_windows(lag):
         cosines = [cosine_variance(x) for x in repeats]
         variance = np.stack([mean for mean, _ in cosines], axis=-1) * n
         df = np.broadcast_to(np.array([float(count) for _, count in cosines]), variance.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from abstep.compare.statistics.core import two_sample
+from abstep.compare.statistics.core import GUARD_WINDOWS, two_sample
 
 if TYPE_CHECKING:
     from abstep.compare.statistics.types import Floats
@@ -30,7 +30,8 @@ def find_drift(step: Floats) -> Drift | None:
     if n < DRIFT_WINDOWS:
         return None
     first, second = step[: n // 2], step[n // 2 :]
-    estimate = two_sample(first[None], second[None])
+    # a drift makes neighbours alike: below 20 windows a half, what guards against that would hide it
+    estimate = two_sample(first[None], second[None], guard=len(first) >= GUARD_WINDOWS)
     p = float(estimate.p()[0])
     if p > DRIFT_P or not first.mean() > 0:
         return None

@@ -18,7 +18,6 @@ from abstep.compare.statistics.family import benjamini_hochberg
 from abstep.compare.statistics.special import t_two_sided
 
 K = 100
-SIZES = (5, 6, 8, 10, 20, 50, 100)
 Bar = tuple[float, float] | None
 Measure = Callable[[int], dict[str, float]]
 

@@ -16,7 +16,7 @@ from calibration_cells import (
     welch_steps,
 )
 
-SIZES = (5, 6, 8, 10, 20, 50, 100)
+SIZES = (5, 6, 8, 10, 15, 20, 50, 100)
 UP_TO_7: Bar = (0.0, 7.0)
 RATES: dict[str, Bar] = {"FDR": (0.0, 5.0), "cover nulls": (94.0, 99.0), "cover changed": (93.0, 100.0)}
 
@@ -97,7 +97,7 @@ def step_false() -> list[Cell]:
 def step_found() -> list[Cell]:
     """A change of step time: how often it is called, and how often it is called unchanged.
 
-    The bars stand at the mean over rho 0 and .3; what rho .3 alone gives is beside it.
+    The bars stand at the mean over rho 0 and .3, and at rho .3 alone too, which is the harder.
     """
     cells = []
     for percent, n, shape, low in (
@@ -111,7 +111,7 @@ def step_found() -> list[Cell]:
         group, kind = f"step +{percent} % found", {"n": n, "shape": shape, "effect": percent / 100}
         both = partial(step_rates_over_rho, **kind)
         cells.append(Cell(group, f"rho 0 and .3 {shape} n={n}", both, {"called": at_least(low)}))
-        cells.append(step(group, f"rho .3 {shape} n={n}", {"called": None}, rho=0.3, **kind))
+        cells.append(step(group, f"rho .3 {shape} n={n}", {"called": at_least(low)}, rho=0.3, **kind))
     cells += [
         step(
             "step +1 % found, same batches",
@@ -157,13 +157,9 @@ def family_false() -> list[Cell]:
         for sd in (0.0, 0.007)
     ]
     cells += [
-        family(f"{group}, more correlated", f"rho {rho} n={n}", {"any": bar}, n=n, rho=rho)
-        for rho, sizes, bar in (
-            (0.45, (10, 20, 50, 100), UP_TO_7),
-            (0.6, (20, 50, 100), UP_TO_7),
-            (0.6, (10,), None),
-        )
-        for n in sizes
+        family(f"{group}, more correlated", f"rho {rho} n={n}", {"any": UP_TO_7}, n=n, rho=rho)
+        for rho in (0.45, 0.6)
+        for n in (8, 10, 12, 15, 20, 50, 100)
     ]
     cells += [
         family(
@@ -229,6 +225,10 @@ def family_found() -> list[Cell]:
 
 
 def itself() -> list[Cell]:
+    runs = (
+        (10, 1, 0.3), (20, 1, 0.3), (50, 1, 0.6), (10, 2, 0.3), (30, 2, 0.3), (30, 3, 0.6),
+        (15, 1, 0.6), (10, 2, 0.6), (15, 2, 0.6), (15, 3, 0.6),
+    )  # fmt: skip
     return [
         Cell(
             "a run against itself",
@@ -236,14 +236,14 @@ def itself() -> list[Cell]:
             partial(check_rate, n=n, repeats=r, rho=rho),
             {"found": UP_TO_7},
         )
-        for n, r, rho in ((10, 1, 0.3), (20, 1, 0.3), (50, 1, 0.6), (10, 2, 0.3), (30, 2, 0.3), (30, 3, 0.6))
+        for n, r, rho in runs
     ]
 
 
 def must_fail() -> list[Cell]:
-    """Negative controls: what these methods do shows that the bars bite."""
+    """Negative controls: these methods must fail by far (STATISTICS 3), which shows that the bars bite."""
     cells = [
-        family("must fail: plain Welch", f"any interval n={n}", {"any": at_least(7.0)}, n=n, welch=True)
+        family("must fail: plain Welch", f"any interval n={n}", {"any": at_least(20.0)}, n=n, welch=True)
         for n in (10, 20, 50)
     ]
     cells += [
@@ -253,14 +253,14 @@ def must_fail() -> list[Cell]:
             partial(welch_steps, n=20, rho=rho),
             {"rejected": at_least(bar)},
         )
-        for rho, bar in ((0.3, 7.0), (0.6, 10.0))
+        for rho, bar in ((0.3, 10.0), (0.6, 25.0))
     ]
     cells += [
         Cell(
             "must fail: 8 ranks as replicates",
             f"step n={n}",
             partial(ranks_as_replicates, n=n),
-            {"rejected": at_least(7.0)},
+            {"rejected": at_least(45.0)},
         )
         for n in (5, 20)
     ]
