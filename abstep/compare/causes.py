@@ -113,8 +113,9 @@ def ideal_sentences(comparison: Comparison) -> Iterator[str]:
     replayed = bounds.at_first_valid_launch
     if replayed is not None and step - replayed >= MATTERS * step:
         yield (
-            f"With no collective behind another, each at its first valid launch and all else waiting for what it "
-            f"waits for, the variant's step would take {time_text(replayed)} ({time_text(replayed - step, sign=True)})."
+            f"With no collective behind another, each at its first valid launch and as long as measured, and all else "
+            f"following what it waits for, the variant's step would take {time_text(replayed)} "
+            f"({time_text(replayed - step, sign=True)})."
         )
 
 

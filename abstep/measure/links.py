@@ -14,7 +14,6 @@ import numpy as np
 
 from abstep.measure.chain import TIE_NS
 from abstep.measure.collectives import latest_compute, producers
-from abstep.measure.host_waits import HOST_RETURNS_WITHIN_NS
 from abstep.measure.timeline import NEVER
 from abstep.model import Kind
 
@@ -22,10 +21,11 @@ if TYPE_CHECKING:
     from abstep.measure.arrays import Flags, Int64
     from abstep.measure.chain import Chain
     from abstep.measure.dependencies import Dependencies
+    from abstep.measure.stops import Stops
     from abstep.measure.timeline import Timeline
 
 FIXED = -1
-"""Stands for what no replay moves: earlier steps, and a host that waits for nothing."""
+"""Stands for what no replay moves: earlier steps, and a host that has not waited for its device."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,24 @@ class Links:
     last: Int64
 
 
-def links(line: Timeline, needs: Dependencies, chain: Chain) -> Links:
+def links(line: Timeline, needs: Dependencies, chain: Chain, stops: Stops) -> Links:
     """Link the activities of a rank trace that its completed windows launched.
 
     Args:
         line: the rank trace.
         needs: what its spans wait for.
         chain: what each of its spans started right after.
+        stops: where its host stood still.
 
     """
-    return _Linked(line, needs, chain).links()
+    return _Linked(line, needs, chain, stops).links()
 
 
 class _Linked:
     """One rank trace while it is linked; positions are indexes into the timeline."""
 
-    def __init__(self, line: Timeline, needs: Dependencies, chain: Chain) -> None:
-        self.line, self.needs, self.chain = line, needs, chain
+    def __init__(self, line: Timeline, needs: Dependencies, chain: Chain, stops: Stops) -> None:
+        self.line, self.needs, self.chain, self.stops = line, needs, chain, stops
         self.window = _frames(line)
         self.collective = line.kind == Kind.COMMUNICATION
         self.before = line.stream_order.before
@@ -81,7 +82,6 @@ class _Linked:
         self.head, self.target = needs.edges.head, needs.edges.target
         if line.host_only:
             self.head, self.target = needs.pairs
-        self.host, self.idle = self._host()
         self.ends = self._window_ends()
         self.own, self.nodes = self._nodes()
         self.found: list[tuple[Int64, Int64, Int64]] = []
@@ -93,6 +93,7 @@ class _Linked:
         self._limited_by_the_queue()
         last = self.nodes + np.arange(len(self.ends))
         ends = self.ends
+        self._limited_by_stops()
         of_end = np.full(len(line.start), -1, dtype=np.int64)
         known = ends >= 0
         of_end[ends[known]] = last[known]
@@ -100,11 +101,14 @@ class _Linked:
         window[ends[known]] = line.windows[known]
         self._limited_by_streams_and_waits(ends[known], of_end, window)
         self._limited_by_host(ends[known], of_end, window)
+        closing = self._closing()
+        last = np.where(known, last, np.where(closing >= 0, self.own[closing], -1))
+        known = last >= 0
         source, node, slack = (np.concatenate(part) for part in zip(*self.found, strict=True))
         collective = np.flatnonzero(self.collective & (self.window >= 0))
         member, limit, reached = self._readiness(collective)
         return Links(
-            self.nodes + len(ends),
+            self.nodes + len(ends) + len(self.stops.awaited),
             *_least(source, node, slack),
             row=line.row[collective],
             own=self.own[collective],
@@ -115,26 +119,25 @@ class _Linked:
             last=last[known],
         )
 
-    def _host(self) -> tuple[Int64, Int64]:
-        """Return for each span what its host last stood still for, -1 nothing, and how much later it went on.
+    def _launched(self, at: Int64, window: Int64) -> Int64:
+        """Return the node that spans' launch follows within a window: where their host last stood still, or FIXED."""
+        stop = self.stops.before[at]
+        node = np.full(len(at), FIXED, dtype=np.int64)
+        after = np.flatnonzero(stop >= 0)
+        after = after[self.window[self.stops.awaited[stop[after]]] == window[after]]
+        node[after] = self.nodes + len(self.ends) + stop[after]
+        return node
 
-        0 where that was at once, as far as a call's return shows; on the host itself a collective is launched after
-        the operator before it.
-        """
-        line = self.line
-        by_end = np.argsort(line.end, kind="stable")
-        moment = line.launch if line.host_only else self.chain.synced
-        at = np.searchsorted(line.end[by_end], moment, side="right") - 1
-        found = np.where((at >= 0) & (moment != NEVER), by_end[np.maximum(at, 0)], -1)
-        after = moment - line.end[found]
-        at_once = line.host_only | (after <= HOST_RETURNS_WITHIN_NS)
-        return found, np.where(at_once, 0, after)
-
-    def _launched(self, at: Int64, window: Int64) -> tuple[Int64, Int64]:
-        """Return what limits spans' launch within a window, -1 nothing, and from when it would let them launch."""
-        limit = self.host[at]
-        within = (limit >= 0) & (self.window[limit] == window)
-        return np.where(within, limit, -1), self.line.launch[at] - np.where(within, self.idle[at], 0)
+    def _limited_by_stops(self) -> None:
+        """Where the host stood still it goes on by what it awaited, and by when it came there."""
+        stops = self.stops
+        node = self.nodes + len(self.ends) + np.arange(len(stops.awaited))
+        window = self.window[stops.awaited]
+        since = np.maximum(stops.start, self.line.end[stops.awaited])
+        self._add(stops.awaited, node, since - self.line.end[stops.awaited], window)
+        ahead = stops.ahead
+        same = (ahead >= 0) & (self.window[stops.awaited[ahead]] == window) & (window >= 0)
+        self.found.append((np.where(same, node[ahead], FIXED), node, since - stops.start))
 
     def _window_ends(self) -> Int64:
         """For each window the activity whose start ends it, -1 where its own work does."""
@@ -147,6 +150,18 @@ class _Linked:
         )
         return np.where(fits, found, -1)
 
+    def _closing(self) -> Int64:
+        """For each window the activity that ends last of its own, -1 none; on the host itself of its computation."""
+        line = self.line
+        kinds = [Kind.COMPUTE] if line.host_only else list(Kind)
+        at = line.of(*kinds)
+        at = at[np.argsort(line.end[at], kind="stable")]
+        place = np.minimum(np.searchsorted(line.windows, self.window[at]), len(line.windows) - 1)
+        own = line.windows[place] == self.window[at]
+        closing = np.full(len(line.windows), -1, dtype=np.int64)
+        closing[place[own]] = at[own]  # the latest end is written last and stays
+        return closing
+
     def _nodes(self) -> tuple[Int64, int]:
         """Number the stretches of streams: one begins wherever another limit joins or something else is limited."""
         line, count = self.line, len(self.line.start)
@@ -154,7 +169,7 @@ class _Linked:
         begins[self.head] = True
         leaves = np.zeros(count, dtype=bool)
         leaves[self.target] = True
-        leaves[self.host[self.host >= 0]] = True
+        leaves[self.stops.awaited] = True
         leaves[producers(line, self.needs)] = True
         follows = self.before >= 0
         previous = self.before[follows]
@@ -195,15 +210,14 @@ class _Linked:
     def _limited_by_host(self, at: Int64, node: Int64, window: Int64) -> None:
         """The launch call; on the host itself nothing but the thread."""
         line = self.line
-        alone = self.before[at] < 0
         if line.host_only:
-            at = at[alone]
-            self._add(np.full(len(at), -1), node[at], np.zeros(len(at), dtype=np.int64), window[at])
+            at = at[self.before[at] < 0]
+            self.found.append((np.full(len(at), FIXED), node[at], np.zeros(len(at), dtype=np.int64)))
             return
         unknown = line.launch[at] == NEVER
-        limit, launched = self._launched(at, window[at])
-        slack = np.where(unknown, 0, self.latest[at] - launched)
-        self._add(np.where(unknown, -1, limit), node[at], slack, window[at])
+        slack = np.where(unknown, 0, np.maximum(self.latest[at] - line.launch[at], 0))
+        launched = np.where(unknown, FIXED, self._launched(at, window[at]))
+        self.found.append((launched, node[at], slack))
 
     def _limited_by_the_queue(self) -> None:
         """Waiting for a collective is waiting for those ahead of it on its stream, in whatever order they end."""
@@ -233,14 +247,15 @@ class _Linked:
         there = limit >= 0
         member, limit = member[there], limit[there]
         at = line.end[limit]
-        host, launched = self._launched(collective, self.window[collective])
-        member = np.concatenate([member, np.arange(len(collective))])
-        limit = np.concatenate([limit, host])
-        at = np.concatenate(
-            [at, np.where(line.launch[collective] == NEVER, line.start[collective], launched)]
+        fixed = self.window[limit] != self.window[collective[member]]
+        limit = np.where(fixed, FIXED, self.own[limit])
+        unknown = line.launch[collective] == NEVER
+        launched = np.where(unknown, FIXED, self._launched(collective, self.window[collective]))
+        return (
+            np.concatenate([member, np.arange(len(collective))]),
+            np.concatenate([limit, launched]),
+            np.concatenate([at, np.where(unknown, line.start[collective], line.launch[collective])]),
         )
-        fixed = (limit < 0) | (self.window[limit] != self.window[collective[member]])
-        return member, np.where(fixed, FIXED, self.own[limit]), at
 
 
 def _frames(line: Timeline) -> Int64:

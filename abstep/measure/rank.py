@@ -23,6 +23,7 @@ from abstep.measure.names import Names, named
 from abstep.measure.passes import forward_passes
 from abstep.measure.sequence import sequence
 from abstep.measure.setup import setup
+from abstep.measure.stops import stops
 from abstep.measure.timeline import timelines
 from abstep.measure.validity import early_reads
 from abstep.measure.work import compute_work, described_work, forward_shapes
@@ -85,6 +86,8 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
     passed = described.filter(pl.col("collective") == POINT_TO_POINT)["row"].to_numpy()
     waits = run.tables.waits.partition_by("file", as_dict=True)
     calls = run.tables.host_calls.partition_by("file", as_dict=True)
+    threads = run.tables.threads.partition_by("file", as_dict=True)
+    no_threads = run.tables.threads.clear()
     no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
     tiles, found, parts, recorded, work, idle, together, chains = [], [], [], [], [], [], [], []
     delays, limits = [], []
@@ -92,7 +95,8 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         host_calls = calls.get((line.file,), no_calls)
         needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
         chains.append(chain(line, needs, host_calls))
-        limits.append(links(line, needs, chains[-1]))
+        own_threads = threads.get((line.file,), no_threads)
+        limits.append(links(line, needs, chains[-1], stops(line, host_calls, own_threads)))
         tiles.append(categories(line))
         found.append(instances(line, needs, passed))
         parts.append(exposed_parts(line, needs))

@@ -6,8 +6,14 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from handmade import collective, joined, kernel, tables
 from synth import Job, simulate
 from synth.model import Clock
+
+from abstep.measure.run import measure
+from abstep.measure.stops import stops
+from abstep.measure.timeline import timelines
+from abstep.windows import cut
 
 from .against import measured_run
 
@@ -72,3 +78,47 @@ def test_queues_cost_what_they_cost(tmp_path):
     queued = {window.step: window.length for window in simulate(job).truth.completed() if window.rank == 0}
     assert gains == {queued[FIRST] - truth[FIRST]}
     assert min(gains) > 1_000_000
+
+
+STEPS = [(1_000 * n, 1_000 * n + 900) for n in range(4)]
+
+
+def stuck(rank, launched, thread=0):
+    """Each step: a kernel, a collective behind it, a kernel behind that. The host stands still before the second."""
+    activities, calls = [], []
+    for at, _ in STEPS:
+        start = at + launched + 5
+        activities += [
+            kernel(at + 20, at + 40, launch=at + 2),
+            collective(at + max(start - at, 40), at + 620, launch=at + launched, stream=7, group_size=2),
+            kernel(at + 620, at + 630, launch=at + launched + 7),
+        ]
+        if launched > 100:
+            calls.append(("cudaStreamSynchronize", "sync", at + 30, at + launched - 5))
+    run = tables(*activities, steps=STEPS, calls=calls, rank=rank, host="node", world_size=2)
+    return replace(run, host_calls=run.host_calls.with_columns(pl.lit(thread, pl.Int32).alias("thread")))
+
+
+def test_a_host_that_is_held_up_by_nothing_on_its_device_is_as_late_as_it_was():
+    """Rank 1's synchronisation returns 460 us after its device was done: what held it is not known to move."""
+    run = measure(cut(joined(stuck(0, 10), stuck(1, 505))))
+    rows = run.windows.join(run.ideal, on="window").filter(pl.col("step") < 3).sort("step", "rank")
+    assert set(run.instances["queue_ns"]) == {0, 5_000}
+    assert set(rows["gain_ns"]) == {0}, "the next step is launched by a host that stands where it stood"
+
+
+def timeline(run):
+    (found,) = timelines(cut(run), completed_only=False)
+    return found
+
+
+def test_stops_are_those_of_the_threads_that_train():
+    run = stuck(0, 505)
+    line = timeline(run)
+    found = stops(line, run.host_calls, run.threads)
+    assert [line.end[at] - line.start[0] for at in found.awaited] == [
+        20_000 + 1_000_000 * step for step in range(4)
+    ], "each waits for its step's first kernel"
+    assert found.before.tolist()[:6] == [-1, 0, 0, 0, 1, 1]
+    of_a_loader = stuck(0, 505, thread=7)
+    assert len(stops(line, of_a_loader.host_calls, run.threads).awaited) == 0

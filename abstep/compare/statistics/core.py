@@ -25,8 +25,8 @@ ALIKE = 0.1
 """From this lag-1 correlation on (`lag_one`), fewer windows than `GUARD_WINDOWS` are looked at more carefully too."""
 ALIKE_GUARD_WINDOWS = 10
 """From this many windows a side the guard stands beside the core test where neighbours are alike."""
-ALIKE_WINDOWS = 6
-"""From this many to 9 windows, too few for the cosines, alike ones give fewer degrees of freedom instead."""
+ALIKE_WINDOWS = 8
+"""This many or 9 windows are too few for the cosines: alike ones give fewer degrees of freedom instead."""
 ALIKE_DF = 0.7
 """What share of the degrees of freedom those have."""
 
