@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from abstep.model import Kind
+from abstep.measure.evidence import kernel_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,14 +21,13 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
 
     Returns:
         row, collective, source, role (the description or name), group (the role, with the size where two sizes
-        share it on this rank; `one_role` makes it so on every rank), blocks (thread blocks of its kernel),
-        group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's records), records, dtype,
+        share it on this rank; `one_role` makes it so on every rank), blocks, threads and channels of its kernel
+        (`evidence.kernel_size`), group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's
+        records), records, dtype,
         reduction. Null where not recorded.
 
     """
-    spans = run.tables.spans.filter(pl.col("kind") == int(Kind.COMMUNICATION)).select(
-        "row", "file", "span", "stream", pl.col("evidence").alias("blocks")
-    )
+    spans = kernel_size(run.tables)
     said = run.tables.collectives.group_by("file", "span", maintain_order=True).agg(
         pl.col(
             "collective",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The version of schema.sql; another one in a file is refused.
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 #: How long another process may hold the file before a call gives up, seconds.
 PATIENCE = 20.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
