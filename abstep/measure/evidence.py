@@ -53,40 +53,27 @@ def kernel_size(tables: RunTables) -> pl.DataFrame:
     )
 
 
-def pair_resources(
-    run: CutRun, pairs: pl.DataFrame, instances: pl.DataFrame, texts: Dictionary
-) -> pl.DataFrame:
-    """Return how the kernels were launched of what ran beside which slot, over all windows of a rank.
+def launch_resources(run: CutRun, texts: Dictionary) -> pl.DataFrame:
+    """Return how the compute kernels of each signature were launched, over all windows of a rank.
 
     Args:
         run: the rank's cut tables.
-        pairs: `contention.beside`.
-        instances: row, phase, group, collective, consumer and COLLECTIVE of the collectives.
         texts: the dictionary.
 
     Returns:
-        SIGNATURE, SLOT and, of each of COMPUTE (its compute kernels) and COLLECTIVE (its collectives' kernels),
-        NAME_low and NAME_high: the smallest and largest; null where any of the kernels has none recorded.
+        SIGNATURE and, of each of COMPUTE, NAME_low and NAME_high: the smallest and largest; null where any of
+        the kernels has none recorded.
 
     """
-    sized = slots_of(instances).hstack(instances.select(COLLECTIVE))
-    kinds = sized.drop("collective_row").unique(maintain_order=True).with_row_index("slot")
-    slots = sized.join(kinds, on=(*SLOT, *COLLECTIVE), how="left", nulls_equal=True)
-    spans = run.tables.spans.filter(
-        (pl.col("kind") == int(Kind.COMPUTE)) & pl.col("window").is_not_null()
-    ).select("row", "file", "resource", *IDS)
-    seen = (  # numbers only, until few rows are left
-        pairs.select("row", "collective_row")
-        .join(slots.select("collective_row", "slot"), on="collective_row", how="inner")
-        .join(spans, on="row", how="inner")
-        .select("file", "resource", "slot", *IDS)
-        .unique()
-    )
     launched = run.tables.resources.select("file", "resource", *COMPUTE)
-    told = seen.join(kinds, on="slot", how="left").join(launched, on=["file", "resource"], how="left")
-    keys = (*SIGNATURE, *SLOT)
-    ranges = [end for name in (*COMPUTE, *COLLECTIVE) for end in _range(name)]
-    return by_signature(told, texts).group_by(keys).agg(ranges).sort(keys, nulls_last=True)
+    seen = (
+        run.tables.spans.filter((pl.col("kind") == int(Kind.COMPUTE)) & pl.col("window").is_not_null())
+        .select("file", "resource", *IDS)
+        .unique()
+        .join(launched, on=["file", "resource"], how="left")
+    )
+    ranges = [end for name in COMPUTE for end in _range(name)]
+    return by_signature(seen, texts).group_by(SIGNATURE).agg(ranges).sort(SIGNATURE, nulls_last=True)
 
 
 def _range(name: str) -> tuple[pl.Expr, pl.Expr]:

@@ -17,8 +17,8 @@ from abstep.measure.evidence import (
     COPIES,
     copies_beside,
     copy_directions,
+    launch_resources,
     pair_copies,
-    pair_resources,
     recorded_threads,
 )
 from abstep.measure.exposed import PARTS, exposed_parts
@@ -129,7 +129,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         "work": described_work(run, work, texts),
         "signatures": signatures(compute, texts),
         "beside": signatures_beside(compute, pairs, launched, texts),
-        "resources": pair_resources(run, pairs, launched, texts),
+        "resources": launch_resources(run, texts),
         "copies": pair_copies(compute, _joined(copied, COPIES), launched, texts),
         "recorded": recorded_threads(run),
         "idle": _joined(idle, IDLE),

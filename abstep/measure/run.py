@@ -41,7 +41,7 @@ class MeasuredRun:
         work: compute work by signature and window: operator, operator_path, base, shape, count, ns (share of the
             union).
         signatures, beside: compute alone and beside each slot, by signature and window (`contention`).
-        resources: how their kernels were launched, a rank (`evidence.pair_resources`).
+        resources: how kernels were launched, by signature and rank (`evidence.launch_resources`).
         copies: copies while both ran, by direction and window (`evidence.pair_copies`).
         recorded: threads and copies of each rank (`evidence.recorded_threads`).
         sequences: one usual window's compute in launch order, a repeat and rank (`sequence`).
