@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from abstep.units import ABSENT, bytes_text, pct_text, time_text
+from abstep.units import ABSENT, bytes_text, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from abstep.compare.comparison import Comparison
     from abstep.compare.rows import CollectiveRow, ContentionRow, Cores, PairEvidence, RankRow
@@ -37,21 +37,29 @@ class Fact(NamedTuple):
         return self.base if self.base == self.variant else f"{self.base} → {self.variant}"
 
 
-def pair_facts(row: ContentionRow) -> list[Fact]:
-    """Return what was recorded of a pair on either side."""
+def launch_facts(row: ContentionRow) -> list[Fact]:
+    """Return how a pair's kernels were launched, as far as recorded on either side."""
     sides = (row.base_evidence, row.variant_evidence)
     told = {
         "registers a thread": [range_text(own.registers) for own in sides],
         "shared memory a block": [range_text(own.shared_bytes, bytes_text) for own in sides],
-        "occupancy, estimated": [range_text(own.occupancy_pct, _percent) for own in sides],
+        "estimated occupancy": [range_text(own.occupancy_pct, _percent) for own in sides],
         "collective's blocks": [range_text(own.blocks) for own in sides],
         "threads of such a block": [range_text(own.threads) for own in sides],
         "collective's channels": [range_text(own.channels) for own in sides],
     }
+    return _known(told)
+
+
+def copy_facts(row: ContentionRow) -> list[Fact]:
+    """Return for how long copies ran beside both, by direction; one fact where none did, none without records."""
+    sides = (row.base_evidence, row.variant_evidence)
     directions = [key for key in DIRECTIONS if any(key in (own.copies or {}) for own in sides)]
-    told |= {f"copies {DIRECTIONS[key]}": [_copied(own, key) for own in sides] for key in directions}
-    if not directions:
-        told["copies beside both"] = [_copied(own) for own in sides]
+    told = {f"copies {DIRECTIONS[key]}": [_copied(own, key) for own in sides] for key in directions}
+    return _known(told or {"copies": [_copied(own) for own in sides]})
+
+
+def _known(told: Mapping[str, list[str]]) -> list[Fact]:
     return [Fact(label, *said) for label, said in told.items() if said != [ABSENT, ABSENT]]
 
 
@@ -132,7 +140,7 @@ def range_text(ends: tuple[float, float] | None, text: Callable[[float], str] = 
 
 
 def _percent(value: float) -> str:
-    return pct_text(value, sign=False)
+    return f"{value:g} %"
 
 
 def _copied(own: PairEvidence, direction: str = "") -> str:
@@ -143,12 +151,12 @@ def _copied(own: PairEvidence, direction: str = "") -> str:
 
 
 def host_sentences(comparison: Comparison) -> list[str]:
-    """Say which threads of which ranks shared which cores in a host-only run, from recorded facts alone."""
+    """Say which threads of which ranks shared how many cores in a host-only run, from recorded facts alone."""
     said: dict[str, list[str]] = {}
     for name, side in comparison.sides:
         rows = [row for row in comparison.ranks if row.side == name]
         if side.host_only and (text := _threads(rows)):
-            said.setdefault(f"{text} on {_cores(side.cores)}.", []).append(name)
+            said.setdefault(f"{text}; {_cores(side.cores)}.", []).append(name)
     where = {("base",): "In the base", ("variant",): "In the variant", ("base", "variant"): "In both runs"}
     return [f"{where[tuple(names)]}, {text}" for text, names in said.items()]
 
@@ -159,7 +167,7 @@ def _threads(rows: list[RankRow]) -> str:
         if row.compute_threads is not None and row.collective_threads is not None:
             by_counts.setdefault((row.compute_threads, row.collective_threads), []).append(row.rank)
     return "; ".join(
-        f"{_counted(compute, 'compute thread')} and {_counted(collective, 'collective thread')} of {_ranks(ranks)}"
+        f"{_counted(compute, 'compute thread')} and {_counted(collective, 'collective thread')} ran on {_ranks(ranks)}"
         for (compute, collective), ranks in sorted(by_counts.items())
     )
 
@@ -167,16 +175,17 @@ def _threads(rows: list[RankRow]) -> str:
 def _ranks(ranks: list[int]) -> str:
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
-    whole = ranks == list(range(ranks[0], ranks[-1] + 1))
-    listed = f"{ranks[0]} to {ranks[-1]}" if whole else ", ".join(map(str, ranks))
-    return f"each of ranks {listed}"
+    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"each of ranks {ranks[0]} to {ranks[-1]}"
+    return f"each of ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
 
 
 def _cores(own: Cores) -> str:
-    more = [] if own.threads_per_rank is None else [f"{_counted(own.threads_per_rank, 'thread')} a rank"]
-    more += [] if own.pinning is None else [own.pinning]
-    known = "cores not recorded" if own.cores is None else _counted(own.cores, "core")
-    return f"{known} (run.json: {', '.join(more)})" if more else known
+    told = [] if own.cores is None else [_counted(own.cores, "core")]
+    told += [] if own.threads_per_rank is None else [f"{_counted(own.threads_per_rank, 'thread')} a rank"]
+    told += [] if own.pinning is None else [own.pinning]
+    said = f"run.json records {', '.join(told)}" if told else ""
+    return said if own.cores is not None else "; ".join(filter(None, ("cores not recorded", said)))
 
 
 def _counted(count: int, name: str) -> str:

@@ -31,9 +31,10 @@ ACCOUNT_ROWS = 30
 PAIRS_SHOWN = 15
 MOST_ROWS = 60
 RECORDED = (
-    "Base → variant, one figure where both read the same; a range where kernels differ. Occupancy is the profiler's "
-    "estimate from the launch. Channels are the thread blocks of NCCL's and RCCL's own device kernels, which run one a "
-    "channel. Copies: time a step in which such a copy ran too while the compute and the collective did."
+    "Base → variant, one figure where both read the same; a range where kernels differ; - is not recorded, or for "
+    "copies that the two never ran beside each other. Occupancy is the profiler's estimate from the launch. Channels "
+    "are the thread blocks of NCCL's and RCCL's own device kernels, which run one a channel. Copies: time a step in "
+    "which such a copy ran too while the compute and the collective did."
 )
 NAME = 100
 """Longest name in a cell; the result file has it whole."""
@@ -211,22 +212,25 @@ def _recorded(comparison: Comparison, found: Sequence[ContentionRow]) -> list[st
     """Return what the traces and run.json recorded beside these pairs: evidence for the reader, not causes."""
     lines = [plain(sentence) for sentence in recorded.host_sentences(comparison)]
     lines = ["", *lines] if lines else []
-    told = [(row, {fact.label: fact.both for fact in recorded.pair_facts(row)}) for row in found]
+    told = [(row, {fact.label: fact.both for fact in recorded.launch_facts(row)}) for row in found]
     labels = list(dict.fromkeys(label for _, facts in told for label in facts))
-    if labels:
-        heads = ("Compute", "Beside", *(label[0].upper() + label[1:] for label in labels))
-        cells = [
-            (
-                plain(row.compute, width=NAME), plain(row.collective, width=NAME),
-                *(facts.get(label, ABSENT) for label in labels),
-            )
-            for row, facts in told
-        ]  # fmt: skip
-        lines += [
-            "",
-            *fold("Recorded of these pairs: evidence, not causes", [*table(heads, cells), "", RECORDED]),
-        ]
-    return lines
+    copies = [
+        [f"{fact.label.removeprefix('copies')} {fact.both}".strip() for fact in recorded.copy_facts(row)]
+        for row in found
+    ]
+    if not labels and not any(copies):
+        return lines
+    heads = ("Compute", "Beside", *(label[0].upper() + label[1:] for label in labels), "Copies beside both")
+    cells = [
+        (
+            plain(row.compute, width=NAME), plain(row.collective, width=NAME),
+            *(facts.get(label, ABSENT) for label in labels),
+            "; ".join(copied) or ABSENT,
+        )
+        for (row, facts), copied in zip(told, copies, strict=True)
+    ]  # fmt: skip
+    whole = [*table(heads, cells), "", RECORDED]
+    return [*lines, "", *fold("Recorded of these pairs: evidence, not causes", whole)]
 
 
 def _start_delay(comparison: Comparison) -> list[str]:
