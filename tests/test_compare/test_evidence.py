@@ -83,15 +83,16 @@ def test_nothing_is_told_of_pairs_that_did_not_grow(grown, verdict):
 STEPS = [(1_000 * n, 1_000 * n + 900) for n in range(9)]
 
 
-def run(*ranks, **facts):
+def run(*ranks, shape=None, **facts):
     """Ranks whose gemm runs alone and, 100 us long, beside an all_reduce; each rank's own copies beside."""
     traces = []
+    gemm = {"shape": shape, "resource": {"registers": 40}}
     for rank, copies in enumerate(ranks):
         spans = []
         for start, _ in STEPS:
             spans += [
-                kernel(start + 20, start + 90, launch=start + 5),
-                kernel(start + 100, start + 200, launch=start + 10),
+                kernel(start + 20, start + 90, launch=start + 5, **gemm),
+                kernel(start + 100, start + 200, launch=start + 10, **gemm),
                 collective(start + 90, start + 210, launch=start + 12, group_ranks="0,1", group_size=2),
                 kernel(start + 300, start + 400, launch=start + 13, name="update"),
             ]
@@ -126,6 +127,14 @@ def test_copies_that_changed_beside_a_pair_that_grew_are_told():
     assert (
         "copies device to host ran beside gemm and all_reduce for 0 us a step in the base and 80.0 us" in said
     )
+
+
+def test_shapes_that_one_side_recorded_part_no_pair_from_its_evidence():
+    one = (100, 80, "Memcpy DtoH (Device -> Pinned)")
+    sides = [run([one], [one], shape=shape) for shape in ("[[4, 4]]", "grid [8, 1, 1] block [128, 1, 1]")]
+    (row,) = compare(*sides, CompareOptions(warmup=0)).contention
+    for own in (row.base_evidence, row.variant_evidence):
+        assert (own.registers, own.copies) == ((40, 40), {"DtoH": pytest.approx(80e3)})
 
 
 def test_traces_without_any_copy_say_nothing_of_copies():

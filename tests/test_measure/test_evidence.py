@@ -23,24 +23,25 @@ def measured(*traces):
     return measure(cut(joined(*traces)))
 
 
-def trace(*more, first=SMALL, second=SMALL, ring=RING, name=NCCL, rank=0, repeat=0, **facts):
+def trace(*more, first=SMALL, second=SMALL, ring=RING, name=NCCL, compute="gemm", later=0, **facts):
     """In every step two gemms, 100 to 200 and 200 to 300, the second one and half the first beside a collective."""
+    steps = {n: (start + later, end + later) for n, (start, end) in enumerate(STEPS, start=later)}
     spans = [
         one
-        for start, _ in STEPS
+        for start, _ in steps.values()
         for one in (
-            kernel(start + 100, start + 200, launch=start + 10, resource=first),
-            kernel(start + 200, start + 300, launch=start + 11, resource=second),
+            kernel(start + 100, start + 200, launch=start + 10, resource=first, name=compute),
+            kernel(start + 200, start + 300, launch=start + 11, resource=second, name=compute),
             collective(start + 150, start + 400, launch=start + 12, resource=ring, name=name),
             kernel(start + 400, start + 500, launch=start + 13, name="update", resource=LARGE),
         )
     ]
-    return tables(*spans, *more, steps=STEPS, rank=rank, **facts)
+    return tables(*spans, *more, steps=steps, **facts)
 
 
-def told(run):
-    """Ranges of the gemm, and the sizes of the collectives."""
-    (row,) = [row for row in run.resources.to_dicts() if row["base"] == "gemm"]
+def told(run, compute="gemm"):
+    """Ranges of the compute, and the sizes of the collectives."""
+    (row,) = [row for row in run.resources.to_dicts() if row["base"] == compute]
     found = {
         name: (row[f"{name}_low"], row[f"{name}_high"])
         for name in ("registers", "shared_bytes", "occupancy_pct")
@@ -88,6 +89,13 @@ def test_launch_configurations_are_their_own_files():
     run = measured(trace(first=SMALL, second=SMALL), trace(first=LARGE, second=LARGE, rank=1))
     by_rank = {row["rank"]: row["registers_low"] for row in run.resources.to_dicts() if row["base"] == "gemm"}
     assert by_rank == {0: 40, 1: 96}
+
+
+def test_so_are_those_of_two_captures_of_one_rank():
+    second = trace(first=LARGE, second=LARGE, compute="gemv", later=10_000, file=1)
+    run = measured(trace(first=SMALL, second=SMALL), second)
+    assert told(run)["registers"] == (40, 40)
+    assert told(run, "gemv")["registers"] == (96, 96)
 
 
 def copied(run):
