@@ -49,18 +49,20 @@ def with_evidence(
         launched, copied = (_own(side, frame) for frame in (side.run.resources, side.run.copies))
         if bare:
             launched, copied = without_shapes(launched), without_shapes(copied)
-        compute = _ranges(launched.with_columns(compute_label().alias("compute")), "compute", COMPUTE)
+        launched = launched.with_columns(compute_label().alias("compute"))
+        compute = _ranges(launched, "compute", COMPUTE)
+        means = _mean_occupancy(launched)
         sizes = [pl.col(name).alias(f"{name}_{end}") for name in COLLECTIVE for end in ("low", "high")]
         slots = _ranges(with_slots(side.instances, names).with_columns(sizes), "slot", COLLECTIVE)
         copies = _copies(side, named_pairs(copied.join(cells, on=CELL, how="semi"), names), cells.height)
-        told.append((compute, slots, copies))
+        told.append((compute, means, slots, copies))
 
     def of(row: ContentionRow, side: int) -> PairEvidence:
-        compute, slots, copies = told[side]
+        compute, means, slots, copies = told[side]
         overlap = (row.base_overlap, row.variant_overlap)[side]
         known = compute.get(row.compute, {}) | slots.get(row.slot, {})
         beside = copies.get((row.compute, row.slot), {}) if copies is not None and overlap else None
-        return PairEvidence(**known, copies=beside)
+        return PairEvidence(**known, occupancy_mean_pct=means.get(row.compute), copies=beside)
 
     return tuple(replace(row, base_evidence=of(row, 0), variant_evidence=of(row, 1)) for row in rows)
 
@@ -112,6 +114,15 @@ def _ranges(frame: pl.DataFrame, key: str, names: Sequence[str]) -> dict[str, di
         }
         for row in frame.group_by(key).agg(ends).iter_rows(named=True)
     }
+
+
+def _mean_occupancy(launched: pl.DataFrame) -> dict[str, float | None]:
+    """Return the mean occupancy of each compute's kernels, percent, by their time; None where any is unknown."""
+    filled = pl.col("occupancy_ns")
+    mean = pl.when((filled.null_count() == 0) & (pl.col("ns").sum() > 0)).then(
+        filled.sum() / pl.col("ns").sum()
+    )
+    return dict(launched.group_by("compute").agg(mean.alias("mean")).iter_rows())
 
 
 def _copies(

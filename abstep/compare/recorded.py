@@ -43,7 +43,7 @@ def launch_facts(row: ContentionRow) -> list[Fact]:
     told = {
         "registers a thread": [range_text(own.registers) for own in sides],
         "shared memory a block": [range_text(own.shared_bytes, bytes_text) for own in sides],
-        "estimated occupancy": [range_text(own.occupancy_pct, _percent) for own in sides],
+        "estimated occupancy": [occupancy_text(own) for own in sides],
         "collective's blocks": [range_text(own.blocks) for own in sides],
         "threads of such a block": [range_text(own.threads) for own in sides],
         "collective's channels": [range_text(own.channels) for own in sides],
@@ -104,20 +104,18 @@ def _pair_changed(row: ContentionRow, least: float) -> Iterator[str]:
     """Say what a pair's compute takes otherwise, and which copies beside it changed by `least` ns or more."""
     base, variant = row.base_evidence, row.variant_evidence
     name = row.compute.partition(": ")[0]
-    for said, ends, text in (
-        (
-            "occupancy, as the profiler estimates it, was",
-            (base.occupancy_pct, variant.occupancy_pct),
-            _percent,
-        ),
-        ("kernels took", (base.registers, variant.registers), str),
+    had = []
+    if (
+        None not in (base.occupancy_pct, variant.occupancy_pct)
+        and base.occupancy_pct != variant.occupancy_pct
     ):
-        if None not in ends and ends[0] != ends[1]:
-            unit = " registers a thread" if text is str else ""
-            yield (
-                f"{name}'s {said} {range_text(ends[0], text)}{unit} in the base and "
-                f"{range_text(ends[1], text)} in the variant"
-            )
+        both = occupancy_text(base), occupancy_text(variant)
+        had.append(f"an estimated occupancy of {both[0]} in the base and {both[1]} in the variant")
+    if None not in (base.registers, variant.registers) and base.registers != variant.registers:
+        both = range_text(base.registers), range_text(variant.registers)
+        had.append(f"{both[0]} registers a thread in the base and {both[1]} in the variant")
+    if had:
+        yield f"{name} had {' and '.join(had)}"
     if base.copies is None or variant.copies is None:
         return
     for direction, words in DIRECTIONS.items():
@@ -129,6 +127,15 @@ def _pair_changed(row: ContentionRow, least: float) -> Iterator[str]:
                 f"copies {words} ran beside {name} and {row.collective} for {time_text(ours)} a step in the base and "
                 f"{time_text(theirs)} in the variant"
             )
+
+
+def occupancy_text(own: PairEvidence) -> str:
+    """Return `25 %`, or `52 % (15 to 75)` where kernels differ: the mean by their time, and the range."""
+    if own.occupancy_pct is None or own.occupancy_mean_pct is None:
+        return ABSENT
+    low, high = own.occupancy_pct
+    mean = f"{own.occupancy_mean_pct:.0f} %"
+    return mean if low == high else f"{mean} ({low:g} to {high:g})"
 
 
 def range_text(ends: tuple[float, float] | None, text: Callable[[float], str] = str) -> str:

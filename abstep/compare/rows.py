@@ -70,6 +70,7 @@ class PairEvidence:
         registers: of a thread of the compute's kernels.
         shared_bytes: shared memory of a block of them.
         occupancy_pct: of them, as the recorder estimated it.
+        occupancy_mean_pct: its mean, each kernel by its time.
         blocks: thread blocks of the collectives' kernels.
         threads: of such a block.
         channels: of NCCL's or RCCL's own device kernels, which run a block a channel; None for other libraries'.
@@ -81,6 +82,7 @@ class PairEvidence:
     registers: tuple[int, int] | None = None
     shared_bytes: tuple[int, int] | None = None
     occupancy_pct: tuple[float, float] | None = None
+    occupancy_mean_pct: float | None = None
     blocks: tuple[int, int] | None = None
     threads: tuple[int, int] | None = None
     channels: tuple[int, int] | None = None

@@ -61,18 +61,22 @@ def launch_resources(run: CutRun, texts: Dictionary) -> pl.DataFrame:
         texts: the dictionary.
 
     Returns:
-        SIGNATURE and, of each of COMPUTE, NAME_low and NAME_high: the smallest and largest; null where any of
-        the kernels has none recorded.
+        SIGNATURE, ns (time of its kernels), occupancy_ns (occupancy_pct x ns, summed) and, of each of COMPUTE,
+        NAME_low and NAME_high: the smallest and largest; null where any of the kernels has none recorded.
 
     """
     launched = run.tables.resources.select("file", "resource", *COMPUTE)
     seen = (
         run.tables.spans.filter((pl.col("kind") == int(Kind.COMPUTE)) & pl.col("window").is_not_null())
-        .select("file", "resource", *IDS)
-        .unique()
+        .group_by("file", "resource", *IDS, maintain_order=True)
+        .agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns"))
         .join(launched, on=["file", "resource"], how="left")
     )
-    ranges = [end for name in COMPUTE for end in _range(name)]
+    filled = pl.when(pl.col("occupancy_pct").null_count() == 0).then(
+        (pl.col("occupancy_pct") * pl.col("ns")).sum()
+    )
+    ranges = [pl.col("ns").sum(), filled.alias("occupancy_ns")]
+    ranges += [end for name in COMPUTE for end in _range(name)]
     return by_signature(seen, texts).group_by(SIGNATURE).agg(ranges).sort(SIGNATURE, nulls_last=True)
 
 

@@ -32,9 +32,9 @@ PAIRS_SHOWN = 15
 MOST_ROWS = 60
 RECORDED = (
     "Base → variant, one figure where both read the same; a range where kernels differ; - is not recorded, or for "
-    "copies that the two never ran beside each other. Occupancy is the profiler's estimate from the launch. Channels "
-    "are the thread blocks of NCCL's and RCCL's own device kernels, which run one a channel. Copies: time a step in "
-    "which such a copy ran too while the compute and the collective did."
+    "copies that the two never ran beside each other. Occupancy is the profiler's estimate from the launch, a mean by "
+    "time. Channels are the thread blocks of NCCL's and RCCL's own device kernels, which run one a channel. Copies: "
+    "time a step in which such a copy ran too while the compute and the collective did."
 )
 NAME = 100
 """Longest name in a cell; the result file has it whole."""

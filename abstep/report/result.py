@@ -223,6 +223,7 @@ def _evidence(side: str, own: PairEvidence) -> _Object:
         f"{side}_registers": _ends(own.registers),
         f"{side}_shared_bytes": _ends(own.shared_bytes),
         f"{side}_occupancy_pct": _ends(own.occupancy_pct),
+        f"{side}_occupancy_mean_pct": _number(own.occupancy_mean_pct),
         f"{side}_collective_blocks": _ends(own.blocks),
         f"{side}_collective_threads": _ends(own.threads),
         f"{side}_collective_channels": _ends(own.channels),

@@ -12,7 +12,15 @@ from synth import scenario, write_run
 
 from abstep.compare.build import CompareOptions, compare
 from abstep.compare.evidence import cores
-from abstep.compare.recorded import GREW, copy_facts, evidence_sentences, host_sentences, launch_facts
+from abstep.compare.recorded import (
+    GREW,
+    copy_facts,
+    evidence_sentences,
+    host_sentences,
+    launch_facts,
+    occupancy_text,
+)
+from abstep.compare.rows import PairEvidence
 from abstep.measure.run import measure
 from abstep.pipeline import Reading, compare_traces
 from abstep.report.result import result
@@ -59,8 +67,10 @@ def test_the_result_file_has_it_as_ranges(grown):
 def test_what_changed_is_told_as_evidence_and_not_as_the_cause(grown):
     (said,) = [text for text in grown.explanation.sentences if "Recorded beside" in text]
     assert said.startswith("Recorded beside it, as evidence and not as the cause: ")
-    assert "occupancy, as the profiler estimates it, was 25 % in the base and 12 % in the variant" in said
-    assert "kernels took 96 registers a thread in the base and 128 in the variant" in said
+    assert (
+        "aten::mm had an estimated occupancy of 25 % in the base and 12 % in the variant and "
+        "96 registers a thread in the base and 128 in the variant"
+    ) in said
     assert "thread blocks" not in said, "those did not change"
 
 
@@ -80,19 +90,28 @@ def test_nothing_is_told_of_pairs_that_did_not_grow(grown, verdict):
     assert not list(evidence_sentences(replace(grown, contention=tuple(rows))))
 
 
+@pytest.mark.parametrize(
+    ("ends", "mean", "said"),
+    [((25.0, 25.0), 25.0, "25 %"), ((12.0, 75.0), 41.3, "41 % (12 to 75)"), (None, None, "-")],
+)
+def test_an_occupancy_that_varies_is_a_mean_and_a_range(ends, mean, said):
+    assert occupancy_text(PairEvidence(occupancy_pct=ends, occupancy_mean_pct=mean)) == said
+
+
 STEPS = [(1_000 * n, 1_000 * n + 900) for n in range(9)]
 
 
-def run(*ranks, shape=None, **facts):
+def run(*ranks, shape=None, second=50.0, **facts):
     """Ranks whose gemm runs alone and, 100 us long, beside an all_reduce; each rank's own copies beside."""
     traces = []
-    gemm = {"shape": shape, "resource": {"registers": 40}}
+    gemm = {"shape": shape, "resource": {"registers": 40, "occupancy_pct": 50.0}}
+    longer = gemm | {"resource": {"registers": 40, "occupancy_pct": second}}
     for rank, copies in enumerate(ranks):
         spans = []
         for start, _ in STEPS:
             spans += [
                 kernel(start + 20, start + 90, launch=start + 5, **gemm),
-                kernel(start + 100, start + 200, launch=start + 10, **gemm),
+                kernel(start + 100, start + 200, launch=start + 10, **longer),
                 collective(start + 90, start + 210, launch=start + 12, group_ranks="0,1", group_size=2),
                 kernel(start + 300, start + 400, launch=start + 13, name="update"),
             ]
@@ -135,6 +154,15 @@ def test_shapes_that_one_side_recorded_part_no_pair_from_its_evidence():
     (row,) = compare(*sides, CompareOptions(warmup=0)).contention
     for own in (row.base_evidence, row.variant_evidence):
         assert (own.registers, own.copies) == ((40, 40), {"DtoH": pytest.approx(80e3)})
+
+
+def test_occupancy_is_a_mean_by_time_over_ranks_and_windows():
+    found = compare(run([], [], second=16.0), run([], [], second=None), CompareOptions(warmup=0))
+    (row,) = found.contention
+    assert row.base_evidence.occupancy_mean_pct == pytest.approx((70 * 50 + 100 * 16) / 170)
+    assert row.base_evidence.occupancy_pct == (16, 50)
+    assert (row.variant_evidence.occupancy_mean_pct, row.variant_evidence.occupancy_pct) == (None, None)
+    assert row.variant_evidence.registers == (40, 40)
 
 
 def test_traces_without_any_copy_say_nothing_of_copies():

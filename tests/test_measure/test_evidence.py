@@ -42,6 +42,7 @@ def trace(*more, first=SMALL, second=SMALL, ring=RING, name=NCCL, compute="gemm"
 def told(run, compute="gemm"):
     """Ranges of the compute, and the sizes of the collectives."""
     (row,) = [row for row in run.resources.to_dicts() if row["base"] == compute]
+    assert row["ns"] == 600_000, "two of 100 us in each of three steps"
     found = {
         name: (row[f"{name}_low"], row[f"{name}_high"])
         for name in ("registers", "shared_bytes", "occupancy_pct")
@@ -59,6 +60,13 @@ def test_what_a_signatures_kernels_take_is_the_range_of_what_was_recorded():
         "threads": {544},
         "channels": {24},
     }
+
+
+def test_occupancy_is_weighed_by_time():
+    (row,) = [row for row in measured(trace(second=LARGE)).resources.to_dicts() if row["base"] == "gemm"]
+    assert row["occupancy_ns"] == 300_000 * (50 + 12)
+    (row,) = [row for row in measured(trace(second=None)).resources.to_dicts() if row["base"] == "gemm"]
+    assert row["occupancy_ns"] is None
 
 
 def test_one_kernel_without_a_record_leaves_its_signature_unknown():

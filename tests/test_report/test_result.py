@@ -70,6 +70,7 @@ SCHEMA: dict[str, Any] = {
         | {f"{side}_{key}": MAYBE_ENDS for side in ("base", "variant")
            for key in ("registers", "shared_bytes", "occupancy_pct", "collective_blocks", "collective_threads",
                        "collective_channels")}
+        | {f"{side}_occupancy_mean_pct": MAYBE for side in ("base", "variant")}
         | {f"{side}_copies": (dict, type(None)) for side in ("base", "variant")}
     ],
     "collectives": [
