@@ -64,12 +64,12 @@ class RunTables:
         name: absolute path of the run, or its name in the store.
         label: run.json's label, else the directory's name.
         files: schema.sql's `files` columns that matter to measuring, with `repeat` and `rank` (one row a file).
-        spans, collectives, waits, host_calls, marks, threads: schema.sql's columns, with `repeat` (Int32)
+        spans, collectives, waits, host_calls, marks, threads, resources: schema.sql's columns, with `repeat` (Int32)
             and `rank` (Int32) beside `file`; spans sorted by (file, span). Names stay ids.
         names: `name` (Int32) -> `text`.
         paths: `path` (Int32), `parent` (Int32), `name` (Int32).
         settings: one mapping a repeat, as run.json has it.
-        recorded: one mapping a repeat, as run.json has it.
+        recorded, environment: one mapping a repeat, as run.json has it.
         repeat_paths: sub-directory of each repeat.
         problems: what went wrong while reading.
 
@@ -84,9 +84,11 @@ class RunTables:
     host_calls: pl.DataFrame
     marks: pl.DataFrame
     threads: pl.DataFrame
+    resources: pl.DataFrame
     names: pl.DataFrame
     paths: pl.DataFrame
     settings: tuple[Mapping[str, Any], ...]
     recorded: tuple[Mapping[str, Any], ...]
+    environment: tuple[Mapping[str, Any], ...]
     repeat_paths: tuple[str, ...]
     problems: tuple[Problem, ...] = field(default=())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from abstep.model import Kind, RunTables
-from abstep.trace.tables import COLLECTIVES, HOST_CALLS, MARKS, SPANS, THREADS, WAITS
+from abstep.trace.tables import COLLECTIVES, HOST_CALLS, MARKS, RESOURCES, SPANS, THREADS, WAITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,6 +69,7 @@ class Activity:
     named: str | None = None  # the outermost meaningful range; else the path's first
     range_start: float | None = None
     shape: str | None = None
+    resource: Mapping[str, Any] | None = None  # columns of `resources`
     said: Mapping[str, Any] = field(default_factory=dict)  # of collectives
 
 
@@ -95,15 +96,23 @@ def collective(
     kind: str = "all_reduce",
     **said: Any,
 ) -> Activity:
-    more = {name: said.pop(name) for name in ("thread", "graph", "named", "range_start") if name in said}
+    own = ("thread", "graph", "named", "range_start", "resource", "name")
+    more = {name: said.pop(name) for name in own if name in said}
     said = {"collective": kind, "group_name": "0", "group_desc": "default_pg"} | said
-    return Activity(
-        Kind.COMMUNICATION, start, end, launch, stream, tuple(path), f"nccl_{kind}", said=said, **more
-    )
+    name = more.pop("name", f"nccl_{kind}")
+    return Activity(Kind.COMMUNICATION, start, end, launch, stream, tuple(path), name, said=said, **more)
 
 
-def copy(start: float, end: float, launch: float | None = None, *, stream: int = 7, **more: Any) -> Activity:
-    return Activity(Kind.COPY, start, end, launch, stream, (), "Memcpy HtoD", **more)
+def copy(
+    start: float,
+    end: float,
+    launch: float | None = None,
+    *,
+    stream: int = 7,
+    name: str = "Memcpy HtoD",
+    **more: Any,
+) -> Activity:
+    return Activity(Kind.COPY, start, end, launch, stream, (), name, **more)
 
 
 def memset(
@@ -161,6 +170,7 @@ def tables(
     """
     names = _Names()
     paths = _Paths(names)
+    launched: list[Mapping[str, Any]] = []
     file = rank if file is None else file
     owner = {"repeat": repeat, "rank": rank, "file": file}
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -168,6 +178,8 @@ def tables(
         named = one.named or (one.path[0] if one.path else None)
         upto = one.path.index(named) + 1 if named in one.path else 0
         launch = one.launch
+        if one.resource is not None and one.resource not in launched:
+            launched.append(one.resource)
         begun = one.range_start if one.range_start is not None else launch
         rows["spans"].append(
             owner
@@ -186,6 +198,7 @@ def tables(
                 "range_start": ns(begun) if upto else None,
                 "shape": None if one.shape is None else names[one.shape],
                 "graph": one.graph,
+                "resource": None if one.resource is None else launched.index(one.resource),
             }
         )
         if one.kind == Kind.COMMUNICATION:
@@ -206,6 +219,7 @@ def tables(
         owner | {"thread": number, "has_step": step, "has_backward": backward}
         for number, (step, backward) in (threads or {0: (True, False)}).items()
     ]
+    rows["resources"] = [owner | {"resource": number} | dict(one) for number, one in enumerate(launched)]
     held = {
         table: _frame(rows[table], OWNER | columns)
         for table, columns in (
@@ -215,6 +229,7 @@ def tables(
             ("host_calls", HOST_CALLS),
             ("marks", MARKS),
             ("threads", THREADS),
+            ("resources", RESOURCES),
         )
     }
     path_rows = [
@@ -247,6 +262,7 @@ def tables(
         paths=_frame(path_rows, {"path": pl.Int32, "parent": pl.Int32, "name": pl.Int32}),
         settings=({},),
         recorded=({},),
+        environment=({},),
         repeat_paths=(".",),
         **held,
     )
@@ -287,11 +303,13 @@ def joined(*runs: RunTables, repeats: int = 1) -> RunTables:
         )
         names += run.names.height
         paths += run.paths.height
-    frames = ("files", "spans", "collectives", "waits", "host_calls", "marks", "threads", "names", "paths")
+    frames = ("files", "spans", "collectives", "waits", "host_calls", "marks", "threads", "resources")
+    frames += ("names", "paths")
     together = {table: pl.concat([getattr(run, table) for run in moved]) for table in frames}
     sides = {
         "settings": ({},) * repeats,
         "recorded": ({},) * repeats,
+        "environment": ({},) * repeats,
         "repeat_paths": tuple(f"r{n}" for n in range(repeats)),
     }
     return replace(moved[0], **together, **sides)

@@ -82,7 +82,9 @@ def collective_rows(
                 waited_for=None if late.rank is None or late.pipelined else waited_for(group),
                 late_lead=late.lead,
                 split_uncertain=mean_uncertainty(group),
-                blocks=_blocks(group),
+                blocks=_range(group, "blocks"),
+                threads=_range(group, "threads"),
+                channels=_range(group, "channels"),
             ),
         )
     return rows
@@ -105,10 +107,10 @@ def _alone(group: pl.DataFrame, collective: str, isolated: Isolated | None) -> f
     return None if np.isnan(times).any() else float((times * group["weight"].to_numpy()).sum())
 
 
-def _blocks(group: pl.DataFrame) -> tuple[int, int] | None:
-    """Return the smallest and largest count of thread blocks; None where any instance has none recorded."""
-    blocks = group["blocks"]
-    return None if blocks.null_count() else (int(blocks.min()), int(blocks.max()))  # type: ignore[arg-type]
+def _range(group: pl.DataFrame, name: str) -> tuple[int, int] | None:
+    """Return the smallest and largest value; None where any instance has none recorded."""
+    known = group[name]
+    return None if known.null_count() else (int(known.min()), int(known.max()))  # type: ignore[arg-type]
 
 
 def _bus_bandwidth(group: pl.DataFrame, collective: str) -> float | None:

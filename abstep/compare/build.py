@@ -15,6 +15,7 @@ from abstep.compare.comparison import CategoryRow, Comparison, Explanation, Slot
 from abstep.compare.contention import contention, contention_rows, control
 from abstep.compare.describe import described_side, path_row, rank_rows, validity_rows
 from abstep.compare.detail import PairDetail
+from abstep.compare.evidence import with_evidence
 from abstep.compare.explain import explanation
 from abstep.compare.ideals import ideal_of
 from abstep.compare.said import statistics_sentences
@@ -113,7 +114,8 @@ def compare(
     first = compare_runs(bare.base, bare.variant, options.statistics())
     shares = window_weights(bare, first.kept, first.compared)
     pair = ((base, weights(base, shares.base)), (variant, weights(variant, shares.variant)))
-    slowed = contention(base, variant, (pair[0][1].cells, pair[1][1].cells), renamed)
+    typical = (pair[0][1].cells, pair[1][1].cells)
+    slowed = contention(base, variant, typical, renamed)
     metrics = Sides(
         tuple(run_metrics(base, exposed[0], slowed.values[0])),
         tuple(run_metrics(variant, exposed[1], slowed.values[1])),
@@ -122,7 +124,7 @@ def compare(
     if checks.status == "not_comparable":
         found = descriptive(found)
     slots = slot_rows(parts, found, pair)
-    pairs = contention_rows(slowed, found.contention)
+    pairs = with_evidence(contention_rows(slowed, found.contention), (base, variant), typical, renamed)
     rows = account(pair, found.step_time, found.categories, slots, pairs)
     sides = tuple(
         replace(

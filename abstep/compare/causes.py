@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from abstep.compare.recorded import evidence_sentences
 from abstep.compare.waiting import MATTERS, anything_changed, named_row
 from abstep.units import bytes_text, pct_text, time_text
 
@@ -33,7 +34,7 @@ def contention_sentences(comparison: Comparison) -> Iterator[str]:
             f"Contention {word} by {time_text(abs(total))} a step: compute ran longer beside collectives than alone"
             + (f" ({named})." if named else "; no pair of it is shown to have changed.")
         )
-        yield from _blocks_sentences(comparison, {row.collective for row in changed})
+        yield from evidence_sentences(comparison)
     before, after = comparison.base.start_delay or 0.0, comparison.variant.start_delay or 0.0
     if step and abs(after - before) > MATTERS * step:
         yield (
@@ -41,24 +42,6 @@ def contention_sentences(comparison: Comparison) -> Iterator[str]:
             f"step in the base and {time_text(after)} in the variant: a start delay, apart from contention."
         )
     yield from _control_sentences(comparison)
-
-
-def _blocks_sentences(comparison: Comparison, collectives: set[str]) -> Iterator[str]:
-    """Give evidence for a changed contention: how many thread blocks the collectives' kernels take."""
-    seen: dict[str, list[tuple[int, int]]] = {}
-    for row in comparison.collectives:
-        if row.blocks is not None and row.collective in collectives:
-            seen.setdefault(named_row(row), []).append(row.blocks)
-    for what, (before, *after) in sorted(seen.items()):
-        if after and after[-1] != before:
-            yield (
-                f"The kernels of {what} took {_range(before)} thread blocks in the base and {_range(after[-1])} in "
-                "the variant: compute beside them has other processors left."
-            )
-
-
-def _range(blocks: tuple[int, int]) -> str:
-    return str(blocks[0]) if blocks[0] == blocks[1] else f"{blocks[0]} to {blocks[1]}"
 
 
 def beside_sentences(comparison: Comparison) -> Iterator[str]:

@@ -17,6 +17,8 @@ from abstep.compare.rows import (
     CollectiveRow,
     ContentionRow,
     Control,
+    Cores,
+    PairEvidence,
     PathRow,
     RankRow,
     SlotRow,
@@ -41,12 +43,14 @@ __all__ = [
     "Comparison",
     "ContentionRow",
     "Control",
+    "Cores",
     "Detail",
     "Dropped",
     "Explanation",
     "Ideal",
     "Milestones",
     "Note",
+    "PairEvidence",
     "PathRow",
     "RankRow",
     "SettingChange",
@@ -134,6 +138,7 @@ class Side:
     ideal: float | None
     bounds: Ideal | None = None
     start_delay: float | None = None  # of compute beside collectives, ns a window and rank (SEMANTICS 6)
+    cores: Cores = field(default_factory=Cores)
 
     @property
     def bound(self) -> float | None:

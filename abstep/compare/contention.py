@@ -72,7 +72,9 @@ def contention(
     values, facts = [], []
     sides = zip(("base", "variant"), (base, variant), beside, (None, renamed), typical, strict=True)
     for name, side, own, names, cells in sides:
-        paired = _pairs(own, names).join(alone, on=ALONE, how="left", nulls_equal=True, maintain_order="left")
+        paired = named_pairs(own, names).join(
+            alone, on=ALONE, how="left", nulls_equal=True, maintain_order="left"
+        )
         scale = pl.col("scale") if name == "base" else pl.lit(1.0)
         excess = (pl.col("share_ns") - pl.col(f"alone_{name}") * pl.col("share")) * scale
         known = paired.with_columns(excess.alias("excess")).drop_nulls("excess")
@@ -211,16 +213,16 @@ def _ratio(level: str) -> pl.Expr:
     return pl.when(ours > 0).then(theirs / ours)
 
 
-def _pairs(beside: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
-    """Name what ran beside what: `MeasuredRun.beside` with pair, compute and slot."""
+def named_pairs(beside: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
+    """Name what ran beside what: frames by signature and slot, with pair, compute and slot."""
     return (
         with_slots(beside, renamed)
-        .with_columns(_compute_label().alias("compute"))
+        .with_columns(compute_label().alias("compute"))
         .with_columns(pl.concat_str("compute", "slot", separator=" | ").alias("pair"))
     )
 
 
-def _compute_label() -> pl.Expr:
+def compute_label() -> pl.Expr:
     """Name a signature's compute: operator, kernel, and the shapes where they were recorded."""
     same = (pl.col("operator") == pl.col("base")) | (pl.col("operator") == "")
     name = pl.when(same).then("base").otherwise(pl.concat_str("operator", "base", separator=": "))

@@ -8,6 +8,7 @@ import polars as pl
 
 from abstep.compare.comparability import settings_of
 from abstep.compare.comparison import ClockRow, Dropped, Milestones, PathRow, RankRow, Side, ValidityRow
+from abstep.compare.evidence import cores, threads_by_rank
 from abstep.measure.matching import POINT_TO_POINT
 from abstep.measure.milestones import MILESTONES
 from abstep.measure.run import CATEGORIES
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from abstep.compare.sides import MeasuredSide, Weights
     from abstep.compare.statistics import Dropped as StatisticsDropped
+
+NOT_RECORDED = (None, None)
 
 
 def described_side(
@@ -68,6 +71,7 @@ def described_side(
         milestones=_milestones(measured, weights),
         start_delay=_start_delay(measured, weights),
         ideal=_ideal(measured, weights),
+        cores=cores(tables),
     )
 
 
@@ -82,12 +86,15 @@ def rank_rows(measured: MeasuredSide, weights: Weights) -> list[RankRow]:
     }
     waited = _per_rank(measured, weights, "peer_wait_ns")
     lateness = _mean_lateness(measured, weights)
+    threads = threads_by_rank(measured)
     return [
         RankRow(
             side=measured.name,
             rank=rank,
             peer_wait=waited.get(rank),
             lateness=lateness.get(rank),
+            compute_threads=threads.get(rank, NOT_RECORDED)[0],
+            collective_threads=threads.get(rank, NOT_RECORDED)[1],
             **{name: count * by_category[name].get(rank, 0.0) for name in CATEGORIES},
         )
         for rank in measured.ranks

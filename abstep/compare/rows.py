@@ -60,6 +60,45 @@ class SlotRow:
 
 
 @dataclass(frozen=True)
+class PairEvidence:
+    """What one side's traces recorded of a contention pair: evidence, never a cause; SEMANTICS 6.
+
+    Ranges are (smallest, largest) over these kernels of all ranks and windows, beside each other or not; None where
+    any has none recorded.
+
+    Attributes:
+        registers: of a thread of the compute's kernels.
+        shared_bytes: shared memory of a block of them.
+        occupancy_pct: of them, as the recorder estimated it.
+        occupancy_mean_pct: its mean, each kernel by its time.
+        blocks: thread blocks of the collectives' kernels.
+        threads: of such a block.
+        channels: of NCCL's or RCCL's own device kernels, which run a block a channel; None for other libraries'.
+        copies: direction (HtoD, DtoH, DtoD, other) -> ns a window and rank in which such a copy ran too while the
+            compute and the collective did; empty: none did; None: the traces hold no copies.
+
+    """
+
+    registers: tuple[int, int] | None = None
+    shared_bytes: tuple[int, int] | None = None
+    occupancy_pct: tuple[float, float] | None = None
+    occupancy_mean_pct: float | None = None
+    blocks: tuple[int, int] | None = None
+    threads: tuple[int, int] | None = None
+    channels: tuple[int, int] | None = None
+    copies: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Cores:
+    """What run.json says of a side's processors; None where it does not say."""
+
+    cores: int | None = None  # of the host
+    threads_per_rank: int | None = None  # of one operator
+    pinning: str | None = None
+
+
+@dataclass(frozen=True)
 class ContentionRow:
     """Compute slowed while a slot's collectives ran; SEMANTICS 6. delta.delta is contention growth."""
 
@@ -73,6 +112,8 @@ class ContentionRow:
     variant_overlap: float | None
     control_ratio: float | None
     note: str = ""
+    base_evidence: PairEvidence = PairEvidence()
+    variant_evidence: PairEvidence = PairEvidence()
 
 
 @dataclass(frozen=True)
@@ -117,6 +158,8 @@ class CollectiveRow:
     )
     split_uncertain: float | None = None  # of the mean peer wait and transport (SEMANTICS 4)
     blocks: tuple[int, int] | None = None  # smallest, largest count of thread blocks of its kernels
+    threads: tuple[int, int] | None = None  # of threads of a block
+    channels: tuple[int, int] | None = None  # of channels; see PairEvidence
 
 
 @dataclass(frozen=True)
@@ -154,6 +197,8 @@ class RankRow:
     idle: float
     peer_wait: float | None
     lateness: float | None
+    compute_threads: int | None = None  # host-only runs: threads its operators ran on
+    collective_threads: int | None = None  # threads its collectives progressed on
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,20 @@ SHAPES = "[["
 
 def alike(base: pl.DataFrame, variant: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Leave shapes out of both signature tables where only one side recorded them: a grid is no shape."""
-    recorded = [side["shape"].drop_nulls().str.starts_with(SHAPES).any() for side in (base, variant)]
-    if recorded[0] == recorded[1]:
+    if not one_side_has_shapes(base, variant):
         return base, variant
-    bare = pl.lit(None, dtype=pl.String).alias("shape")
-    return base.with_columns(bare), variant.with_columns(bare)
+    return without_shapes(base), without_shapes(variant)
+
+
+def one_side_has_shapes(base: pl.DataFrame, variant: pl.DataFrame) -> bool:
+    """Return whether only one of two signature tables has recorded shapes."""
+    recorded = [side["shape"].drop_nulls().str.starts_with(SHAPES).any() for side in (base, variant)]
+    return recorded[0] != recorded[1]
+
+
+def without_shapes(side: pl.DataFrame) -> pl.DataFrame:
+    """Return a signature table whose shapes are null."""
+    return side.with_columns(pl.lit(None, dtype=pl.String).alias("shape"))
 
 
 def match_work(base: pl.DataFrame, variant: pl.DataFrame) -> MatchedWork:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from abstep.measure.timeline import Timeline
     from abstep.windows import CutRun
 
-BESIDE = {"row": pl.Int32, "collective_row": pl.Int32, "overlap_ns": pl.Int64}
+BESIDE = {"row": pl.Int32, "collective_row": pl.Int32, "start_ns": pl.Int64, "overlap_ns": pl.Int64}
 SIGNATURE = ("operator", "base", "shape")
 SLOT = ("phase", "group", "collective", "kind", "consumer")
 HALF = 0.5
@@ -28,7 +28,12 @@ HALF = 0.5
 
 
 def beside(line: Timeline) -> pl.DataFrame:
-    """Return every (compute span, collective) that ran at the same time: row, collective_row, overlap_ns."""
+    """Return every (compute span, collective) that ran at the same time.
+
+    Returns:
+        row, collective_row, start_ns (of the time both ran) and overlap_ns (its length).
+
+    """
     compute, collective = line.of(Kind.COMPUTE), line.of(Kind.COMMUNICATION)
     if len(compute) == 0 or len(collective) == 0:
         return pl.DataFrame(schema=BESIDE)
@@ -37,17 +42,28 @@ def beside(line: Timeline) -> pl.DataFrame:
     low = np.searchsorted(latest, start, side="right")
     high = np.searchsorted(line.start[collective], end, side="left")
     owner, member = expand(low, high)
-    overlap = np.minimum(end[owner], line.end[collective[member]]) - np.maximum(
-        start[owner], line.start[collective[member]]
-    )
+    both = np.maximum(start[owner], line.start[collective[member]])
+    overlap = np.minimum(end[owner], line.end[collective[member]]) - both
     there = overlap > 0
     return pl.DataFrame(
         {
             "row": line.row[compute[owner[there]]].astype(np.int32),
             "collective_row": line.row[collective[member[there]]].astype(np.int32),
+            "start_ns": both[there],
             "overlap_ns": overlap[there],
         },
     )
+
+
+def slots_of(instances: pl.DataFrame) -> pl.DataFrame:
+    """Return the slot of each collective, that of the exposed time it would leave: collective_row, SLOT.
+
+    Its consumer makes it blocking; without one it is incidental.
+    """
+    kind = pl.when(pl.col("consumer").is_null()).then(pl.lit(str(ExposedKind.INCIDENTAL)))
+    return instances.select(
+        pl.col("row").alias("collective_row"), "phase", "group", "collective", "consumer"
+    ).with_columns(kind.otherwise(pl.lit(str(ExposedKind.BLOCKING))).alias("kind"))
 
 
 def compute_spans(run: CutRun, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -96,8 +112,6 @@ def signatures_beside(
 ) -> pl.DataFrame:
     """Return what ran beside which slot in each window: window, SIGNATURE, SLOT and sums.
 
-    The slot of a collective is that of the exposed time it would leave: its consumer, or none (incidental).
-
     Args:
         spans: `compute_spans`.
         pairs: `beside`.
@@ -109,11 +123,8 @@ def signatures_beside(
         duration), overlap_ns, and long_count, long_ns of the spans overlapped for at least half their length.
 
     """
-    slot = instances.select(pl.col("row").alias("collective_row"), "phase", "group", "collective", "consumer")
-    kind = pl.when(pl.col("consumer").is_null()).then(pl.lit(str(ExposedKind.INCIDENTAL)))
     by_slot = (
-        pairs.join(slot, on="collective_row", how="inner", maintain_order="left")
-        .with_columns(kind.otherwise(pl.lit(str(ExposedKind.BLOCKING))).alias("kind"))
+        pairs.join(slots_of(instances), on="collective_row", how="inner", maintain_order="left")
         .group_by("row", *SLOT, maintain_order=True)
         .agg(pl.col("overlap_ns").sum().alias("slot_ns"))
         .with_columns((pl.col("slot_ns") / pl.col("slot_ns").sum().over("row")).alias("share"))

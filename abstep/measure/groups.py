@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.measure.evidence import kernel_size
 from abstep.measure.matching import POINT_TO_POINT
-from abstep.model import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,15 +23,13 @@ def described_collectives(run: CutRun) -> pl.DataFrame:
 
     Returns:
         row, collective (a send and a recv are both send_recv), direction (send, recv; null for the rest), source,
-        role (the description or name), group (the role, with the size where two sizes
-        share it on this rank; `one_role` makes it so on every rank), blocks (thread blocks of its kernel),
+        role (the description or name), group (the role, with the size where two sizes share it on this rank;
+        `one_role` makes it so on every rank), blocks, threads and channels of its kernel (`evidence.kernel_size`),
         group_name, group_ranks, group_size, seq, bytes (summed over a coalesced kernel's records), records, dtype,
         reduction, peer_rank (the root, or the other side of a send or recv). Null where not recorded.
 
     """
-    spans = run.tables.spans.filter(pl.col("kind") == int(Kind.COMMUNICATION)).select(
-        "row", "file", "span", "stream", pl.col("evidence").alias("blocks")
-    )
+    spans = kernel_size(run.tables)
     said = run.tables.collectives.group_by("file", "span", maintain_order=True).agg(
         pl.col(
             "collective",

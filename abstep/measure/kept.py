@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from abstep.model import RunTables
 
-MEASURES = "11"
+MEASURES = "12"
 """Raised whenever a measure changes, so that what an older version kept is measured anew."""
 FRAMES = (
     "windows",
@@ -30,6 +30,9 @@ FRAMES = (
     "work",
     "signatures",
     "beside",
+    "resources",
+    "copies",
+    "recorded",
     "sequences",
     "forward_shapes",
     "passes",

@@ -13,6 +13,14 @@ from abstep.measure.collectives import INSTANCES, instances
 from abstep.measure.contention import BESIDE, beside, compute_spans, signatures, signatures_beside
 from abstep.measure.delays import DELAYS, start_delays
 from abstep.measure.dependencies import dependencies
+from abstep.measure.evidence import (
+    COPIES,
+    copies_beside,
+    copy_directions,
+    launch_resources,
+    pair_copies,
+    recorded_threads,
+)
 from abstep.measure.exposed import PARTS, exposed_parts
 from abstep.measure.groups import described_collectives
 from abstep.measure.idle import IDLE, idle_causes
@@ -90,7 +98,8 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
     no_threads = run.tables.threads.clear()
     no_waits, no_calls = run.tables.waits.clear(), run.tables.host_calls.clear()
     tiles, found, parts, recorded, work, idle, together, chains = [], [], [], [], [], [], [], []
-    delays, limits = [], []
+    delays, limits, copied = [], [], []
+    directions = copy_directions(run.tables)
     for line in timelines(run, names.packing):
         host_calls = calls.get((line.file,), no_calls)
         needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
@@ -105,6 +114,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         idle.append(idle_causes(line))
         delays.append(start_delays(line, needs))
         together.append(beside(line))
+        copied.append(copies_beside(line, together[-1], directions))
     collectives = _joined(found, INSTANCES)
     exposed = _joined(parts, PARTS)
     pairs = _joined(together, BESIDE)
@@ -129,6 +139,9 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         "work": described_work(run, work, texts),
         "signatures": signatures(compute, texts),
         "beside": signatures_beside(compute, pairs, launched, texts),
+        "resources": launch_resources(run, texts),
+        "copies": pair_copies(compute, _joined(copied, COPIES), launched, texts),
+        "recorded": recorded_threads(run),
         "idle": _joined(idle, IDLE),
         "delays": _joined(delays, DELAYS),
         "milestones": milestones(run, names, launched),

@@ -42,6 +42,9 @@ class MeasuredRun:
         work: compute work by signature and window: operator, operator_path, base, shape, count, ns (share of the
             union).
         signatures, beside: compute alone and beside each slot, by signature and window (`contention`).
+        resources: how kernels were launched, by signature and rank (`evidence.launch_resources`).
+        copies: copies while both ran, by direction and window (`evidence.pair_copies`).
+        recorded: threads and copies of each rank (`evidence.recorded_threads`).
         sequences: one usual window's compute in launch order, a repeat and rank (`sequence`).
         forward_shapes: how often each forward operator had which shapes, a rank.
         passes: rank, file, step, passes: forward passes a step.
@@ -67,6 +70,9 @@ class MeasuredRun:
     work: pl.DataFrame
     signatures: pl.DataFrame
     beside: pl.DataFrame
+    resources: pl.DataFrame
+    copies: pl.DataFrame
+    recorded: pl.DataFrame
     sequences: pl.DataFrame
     forward_shapes: pl.DataFrame
     passes: pl.DataFrame
@@ -122,6 +128,7 @@ def _only(run: CutRun, repeat: int, rank: int) -> CutRun:
             host_calls=tables.host_calls.filter(own),
             marks=tables.marks.filter(own),
             threads=tables.threads.filter(own),
+            resources=tables.resources.filter(own),
         ),
         windows=run.windows.filter(own),
         marks=run.marks.filter(pl.col("file").is_in(files.implode())),
@@ -138,6 +145,7 @@ def without_spans(tables: RunTables) -> RunTables:
         host_calls=tables.host_calls.clear(),
         marks=tables.marks.clear(),
         threads=tables.threads.clear(),
+        resources=tables.resources.clear(),
         names=tables.names.clear(),
         paths=tables.paths.clear(),
     )
@@ -189,6 +197,9 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         work=of("work"),
         signatures=of("signatures"),
         beside=of("beside"),
+        resources=about("resources"),
+        copies=of("copies"),
+        recorded=about("recorded"),
         sequences=about("sequences"),
         forward_shapes=about("forward_shapes"),
         passes=about("passes"),

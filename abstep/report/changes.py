@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from abstep.compare import recorded
 from abstep.report import rows, wording
 from abstep.report.markup import fold, plain, table
 from abstep.units import (
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 ACCOUNT_ROWS = 30
 PAIRS_SHOWN = 15
 MOST_ROWS = 60
+RECORDED = (
+    "Base → variant, one figure where both read the same; a range where kernels differ; - is not recorded, or for "
+    "copies that the two never ran beside each other. Occupancy is the profiler's estimate from the launch, a mean by "
+    "time. Channels are the thread blocks of NCCL's and RCCL's own device kernels, which run one a channel. Copies: "
+    "time a step in which such a copy ran too while the compute and the collective did."
+)
 NAME = 100
 """Longest name in a cell; the result file has it whole."""
 
@@ -198,7 +205,32 @@ def contention(comparison: Comparison) -> list[str]:
         count = f"{len(found.rest)} other pair{'' if len(found.rest) == 1 else 's'}"
         whole = _contention_table(comparison, found.rest[:MOST_ROWS]) + left_out(len(found.rest))
         lines += ["", *fold(f"{count}, together {time_text(rows.together(found.rest), sign=True)}", whole)]
-    return lines + _start_delay(comparison)
+    return lines + _recorded(comparison, found.told) + _start_delay(comparison)
+
+
+def _recorded(comparison: Comparison, found: Sequence[ContentionRow]) -> list[str]:
+    """Return what the traces and run.json recorded beside these pairs: evidence for the reader, not causes."""
+    lines = [plain(sentence) for sentence in recorded.host_sentences(comparison)]
+    lines = ["", *lines] if lines else []
+    told = [(row, {fact.label: fact.both for fact in recorded.launch_facts(row)}) for row in found]
+    labels = list(dict.fromkeys(label for _, facts in told for label in facts))
+    copies = [
+        [f"{fact.label.removeprefix('copies')} {fact.both}".strip() for fact in recorded.copy_facts(row)]
+        for row in found
+    ]
+    if not labels and not any(copies):
+        return lines
+    heads = ("Compute", "Beside", *(label[0].upper() + label[1:] for label in labels), "Copies beside both")
+    cells = [
+        (
+            plain(row.compute, width=NAME), plain(row.collective, width=NAME),
+            *(facts.get(label, ABSENT) for label in labels),
+            "; ".join(copied) or ABSENT,
+        )
+        for (row, facts), copied in zip(told, copies, strict=True)
+    ]  # fmt: skip
+    whole = [*table(heads, cells), "", RECORDED]
+    return [*lines, "", *fold("Recorded of these pairs: evidence, not causes", whole)]
 
 
 def _start_delay(comparison: Comparison) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from abstep.compare import recorded
 from abstep.report import rows, wording
 from abstep.report.changes import MOST_ROWS, NAME, left_out, uncertain
 from abstep.report.markup import fold, plain, table
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from abstep.compare.comparison import CollectiveRow, Comparison, PathRow, RankRow
 
+SIDES = ("base", "variant")
 BOLD = frozenset({"warn", "fail"})
 CLOCKS = (
     "Offset: this rank's clock minus the lowest traced rank's; spread: how far the ends of collectives, which all "
@@ -40,13 +42,16 @@ def collectives(comparison: Comparison) -> list[str]:
         sides.setdefault((row.collective, row.group, row.phase), {})[row.side] = row
     order = sorted(sides.items(), key=lambda item: (-max(r.duration for r in item[1].values()), item[0]))
     isolated = _isolated(comparison)
+    shown = any(row.blocks is not None for row in comparison.collectives)
     durations = ("duration", "exposed", "hidden", *(["isolated"] * isolated))
     amounts, times = [], []
     for (collective, group, phase), found in order[:MOST_ROWS]:
         name = f"{plain(collective)}, {plain(phase)}, {plain(group, width=NAME)}"
         measured = [_pair(found, key) for key in durations]
         counts = [_both(found, "count", count_text), _both(found, "bytes", bytes_text)]
-        amounts.append((name, *counts, *measured, _both(found, "busbw_gb_s", rate_text)))
+        sizes = [ABSENT if row is None else recorded.kernel_text(row) for row in map(found.get, SIDES)]
+        size = [sizes[0] if sizes[0] == sizes[1] else " → ".join(sizes)] * shown
+        amounts.append((name, *counts, *measured, _both(found, "busbw_gb_s", rate_text), *size))
         unsure = max((row.split_uncertain or 0.0 for row in found.values()), default=0.0)
         parts = [
             _pair(found, "queue"),
@@ -57,7 +62,7 @@ def collectives(comparison: Comparison) -> list[str]:
         times.append((name, *parts, late[0] if late[0] == late[1] else " → ".join(late)))
     heads = ["Collective", "Count", "Bytes", "Duration", "Exposed", "Hidden", *(["Isolated"] * isolated)]
     lines = ["Sums per step, base → variant; one figure where both read the same.", ""]
-    lines += [*table([*heads, "Bus bandwidth"], amounts), ""]
+    lines += [*table([*heads, "Bus bandwidth", *(["Thread blocks of its kernel"] * shown)], amounts), ""]
     heads = ["Collective", "Queue", "Peer wait", "Transport", "Slack", "Compute that could hide it"]
     lines += table([*heads, "Last to arrive"], times) + left_out(len(sides))
     return [*lines, "", wording.UNSPLIT] if wording.unsplit(comparison) else lines

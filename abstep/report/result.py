@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Comparison,
         ContentionRow,
         Dropped,
+        PairEvidence,
         PathRow,
         RankRow,
         Side,
@@ -157,6 +158,7 @@ def _side(side: Side) -> _Object:
         "milestones": _times(
             side.milestones, "first_launch", "backward_end", "last_collective_end", "update_end", "tail"
         ),
+        **_texts(side.cores, "cores", "threads_per_rank", "pinning"),
         "start_delay_us": _us(side.start_delay),
         "ideal_us": _us(side.ideal),
         "bound_us": _us(side.bound),
@@ -209,7 +211,28 @@ def _contention(row: ContentionRow, *, judged: bool) -> _Object:
         **_numbers(row, "base_stretch", "variant_stretch"),
         **_times(row, "base_overlap", "variant_overlap"),
         **_numbers(row, "control_ratio"),
+        **_evidence("base", row.base_evidence),
+        **_evidence("variant", row.variant_evidence),
     }
+
+
+def _evidence(side: str, own: PairEvidence) -> _Object:
+    """Return what was recorded of a pair on one side: ranges as [smallest, largest]."""
+    copies = None if own.copies is None else {f"{key}_us": _us(own.copies[key]) for key in sorted(own.copies)}
+    return {
+        f"{side}_registers": _ends(own.registers),
+        f"{side}_shared_bytes": _ends(own.shared_bytes),
+        f"{side}_occupancy_pct": _ends(own.occupancy_pct),
+        f"{side}_occupancy_mean_pct": _number(own.occupancy_mean_pct),
+        f"{side}_collective_blocks": _ends(own.blocks),
+        f"{side}_collective_threads": _ends(own.threads),
+        f"{side}_collective_channels": _ends(own.channels),
+        f"{side}_copies": copies,
+    }
+
+
+def _ends(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None or not all(map(math.isfinite, ends)) else list(ends)
 
 
 def _collective(row: CollectiveRow) -> _Object:
@@ -225,6 +248,7 @@ def _collective(row: CollectiveRow) -> _Object:
         **_numbers(row, "late_share"),
         **_texts(row, "late_reason"),
         **_times(row, "isolated"),
+        **{key: _ends(getattr(row, key)) for key in ("blocks", "threads", "channels")},
     }
 
 
@@ -232,6 +256,7 @@ def _rank(row: RankRow) -> _Object:
     return {
         **_texts(row, "side", "rank"),
         **_times(row, "compute_alone", "overlapped", "exposed", "copy_only", "idle", "peer_wait", "lateness"),
+        **_texts(row, "compute_threads", "collective_threads"),
     }
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NAME_COLUMNS = ("name", "shape")
 _PATH_COLUMNS = ("path", "range_path")
-TABLES = ("spans", "collectives", "waits", "host_calls", "marks", "threads")
+TABLES = ("spans", "collectives", "waits", "host_calls", "marks", "threads", "resources")
 
 
 def keep_file(

@@ -26,7 +26,7 @@ class Repeat:
     Attributes:
         path: its directory relative to the run; '.' for the run's own.
         files: its traces, in natural order of their names.
-        settings, recorded, label: from run.json.
+        settings, recorded, environment, label: from run.json.
 
     """
 
@@ -34,6 +34,7 @@ class Repeat:
     files: tuple[Path, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
     recorded: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
     label: str | None = None
 
 
@@ -143,6 +144,7 @@ def _repeat(
         files=files,
         settings=_mapping(facts.get("settings")),
         recorded=_mapping(facts.get("recorded")),
+        environment=_mapping(facts.get("environment")),
         label=_label(facts),
     )
 

@@ -23,6 +23,7 @@ _ORDER = {
     "host_calls": ("file", "start_ns"),
     "marks": ("file", "start_ns"),
     "threads": ("file", "thread"),
+    "resources": ("file", "resource"),
 }
 
 _PIECE = 1 << 20
@@ -71,7 +72,7 @@ def load_run(
     used = np.union1d(_used(frames, ("name", "shape")), paths["name"].to_numpy())
     names = _with_ids(query(connection, "SELECT name, text FROM names ORDER BY name"), "name", used)
     repeats = connection.execute(
-        "SELECT path, settings, recorded FROM run_repeats WHERE run = ? ORDER BY repeat", [run]
+        "SELECT path, settings, recorded, environment FROM run_repeats WHERE run = ? ORDER BY repeat", [run]
     ).fetchall()
     problems = connection.execute(
         "SELECT id, path, message FROM run_problems WHERE run = ?", [run]
@@ -84,6 +85,7 @@ def load_run(
         paths=paths,
         settings=tuple(json.loads(row[1]) for row in repeats),
         recorded=tuple(json.loads(row[2]) for row in repeats),
+        environment=tuple(json.loads(row[3]) for row in repeats),
         repeat_paths=tuple(row[0] for row in repeats),
         problems=tuple(Problem(*row) for row in problems),
         **frames,

@@ -58,13 +58,14 @@ class Register:
         for number, index in enumerate(sorted({file.repeat for file, _ in self._kept})):
             repeat = layout.repeats[index]
             connection.execute(
-                "INSERT INTO run_repeats VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO run_repeats VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [
                     run,
                     number,
                     repeat.path,
                     json.dumps(repeat.settings),
                     json.dumps(repeat.recorded),
+                    json.dumps(repeat.environment),
                     repeat.label,
                 ],
             )
@@ -131,9 +132,13 @@ def is_registered(
         return False
     run = row[0]
     repeats = connection.execute(
-        "SELECT path, settings, recorded, label FROM run_repeats WHERE run = ? ORDER BY repeat", [run]
+        "SELECT path, settings, recorded, environment, label FROM run_repeats WHERE run = ? ORDER BY repeat",
+        [run],
     ).fetchall()
-    wanted = [(r.path, json.dumps(r.settings), json.dumps(r.recorded), r.label) for r in layout.repeats]
+    wanted = [
+        (r.path, json.dumps(r.settings), json.dumps(r.recorded), json.dumps(r.environment), r.label)
+        for r in layout.repeats
+    ]
     files = connection.execute(
         "SELECT r.repeat, r.path, f.content FROM run_files r JOIN files f USING (file) WHERE r.run = ? ORDER BY ALL",
         [run],

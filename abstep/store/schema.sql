@@ -69,7 +69,19 @@ CREATE TABLE spans (
   graph        BOOLEAN NOT NULL,  -- launched inside a CUDA/HIP graph launch
   bytes        BIGINT,            -- copies: bytes moved
   device       INTEGER,
-  evidence     INTEGER            -- communication: thread blocks (grid) of the kernel; null when not recorded
+  resource     INTEGER            -- resources.resource of its file: how the kernel was launched; null when not recorded
+);
+
+-- What kernels take of the device, as recorded at launch: one row a distinct launch configuration of a file.
+CREATE TABLE resources (
+  file          INTEGER NOT NULL,
+  resource      INTEGER NOT NULL, -- number within the file
+  blocks        INTEGER,          -- thread blocks: product of the grid; null here and below: not recorded
+  threads       INTEGER,          -- threads of a block: product of the block's sizes
+  registers     INTEGER,          -- registers of a thread
+  shared_bytes  INTEGER,          -- shared memory of a block
+  occupancy_pct DOUBLE            -- the recorder's estimate of achieved occupancy, percent; null too where its
+                                  -- calculator failed
 );
 
 -- Metadata of a communication span. A coalesced kernel may have several rows.
@@ -155,6 +167,7 @@ CREATE TABLE run_repeats (
   path     VARCHAR NOT NULL,         -- sub-directory, '.' when the run has one repeat
   settings VARCHAR NOT NULL,         -- JSON object: run.json settings ({} without one)
   recorded VARCHAR NOT NULL,         -- JSON object: run.json recorded ({} without one)
+  environment VARCHAR NOT NULL,      -- JSON object: run.json environment ({} without one)
   label    VARCHAR
 );
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _OF_RUN = ("measures", "windows", "run_problems", "run_repeats", "run_files", "runs")
-_OF_FILE = ("spans", "collectives", "waits", "host_calls", "marks", "threads", "files")
+_OF_FILE = ("spans", "collectives", "waits", "host_calls", "marks", "threads", "resources", "files")
 
 
 def delete_run(connection: duckdb.DuckDBPyConnection, run: int) -> None:

@@ -12,9 +12,10 @@ from abstep.trace.clean import clean
 from abstep.trace.collectives import sole_group
 from abstep.trace.columns import NONE, Ids
 from abstep.trace.device import device_spans
-from abstep.trace.facts import run_facts
+from abstep.trace.facts import device_properties, run_facts
 from abstep.trace.hostonly import host_spans
 from abstep.trace.nametable import HOST_CALL_KINDS
+from abstep.trace.resources import resource_table
 from abstep.trace.tables import (
     HOST_CALLS,
     MARKS,
@@ -89,6 +90,7 @@ def assemble(
         host_calls=host_calls,
         marks=marks,
         threads=_threads(gathered),
+        resources=resource_table(gathered.resources, device_properties(header, facts["device_index"])),
     )
 
 
@@ -140,7 +142,7 @@ def _span_table(spans: SpanColumns, base: int, ids: _Names) -> pl.DataFrame:
     columns["shape"] = ids.of_shapes(columns["shape"])
     for time in _TIMES:
         columns[time] = np.where(columns[time] == NONE, NONE, columns[time] + base)
-    for name in ("launch_start", "launch_end", "range_start", "shape", "bytes", "device", "evidence"):
+    for name in ("launch_start", "launch_end", "range_start", "shape", "bytes", "device", "resource"):
         columns[name] = _optional(columns[name], SPANS[name])
     for name in ("thread", "path", "range_path"):
         columns[name] = _optional(columns[name], SPANS[name], none=-1)

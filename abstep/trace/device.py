@@ -77,9 +77,9 @@ def device_spans(gathered: Gather, group: dict[str, Any]) -> SpanColumns:
     recorded = device["kind"][order]
     columns["kind"] = kind = _kinds(recorded, name, names.texts, tree.launching()[places.path])
     columns["bytes"] = np.where(recorded == COPY, device["bytes"][order], NONE)
-    grid = device["grid"][order]
-    columns["evidence"] = np.where(kind == COMMUNICATION, _blocks(gathered)[grid], NONE)
-    columns["shape"] = np.where(places.dims > 0, places.dims, np.where(grid > 0, grid, -1))
+    resource = device["resource"][order].astype(np.int64)
+    columns["resource"] = np.where(resource > 0, resource, NONE)
+    columns["shape"] = np.where(places.dims > 0, places.dims, _grids(gathered)[resource])
     columns |= {"path": places.path, "range_start": places.range_start, "range_path": places.range_path}
     numbers = np.flatnonzero(kind == COMMUNICATION)
     return SpanColumns(
@@ -122,18 +122,12 @@ def _kinds(
     return np.where(communication, np.int8(COMMUNICATION), recorded)
 
 
-def _blocks(gathered: Gather) -> NDArray[np.int64]:
-    """Return, by text id, the thread blocks of that grid; NONE where the text is no grid."""
-    size = np.full(len(gathered.texts), NONE, np.int64)
-    for text, number in gathered.texts.items():
-        grid, mark, _ = text.partition(b"\0")
-        parts = [part.strip() for part in grid.strip(b"[] \n\t").split(b",")]
-        if mark and all(part.isdigit() and len(part) < 10 for part in parts):
-            product = 1
-            for part in parts:
-                product *= int(part)
-            size[number] = product if product < 2**31 else NONE
-    return size
+def _grids(gathered: Gather) -> NDArray[np.int64]:
+    """Return, by launch configuration, the text id of its grid and block; -1 where no grid was recorded."""
+    texts = gathered.texts
+    return np.array(
+        [texts[grid + b"\0" + block] if grid else -1 for grid, block, *_ in gathered.resources], np.int64
+    )
 
 
 def _waits(gathered: Gather, calls: Calls) -> dict[str, NDArray[np.int64]]:

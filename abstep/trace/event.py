@@ -23,6 +23,9 @@ class Args(Struct, gc=False):
     bytes: Int64 | str | float | None = None
     grid: Raw = _NONE
     block: Raw = _NONE
+    registers: Raw = msgspec.field(default=_NONE, name="registers per thread")
+    shared: Raw = msgspec.field(default=_NONE, name="shared memory")
+    occupancy: Raw = msgspec.field(default=_NONE, name="est. achieved occupancy %")
     dims: Raw = msgspec.field(default=_NONE, name="Input Dims")
     types: Raw = msgspec.field(default=_NONE, name="Input type")
     collective: str | None = msgspec.field(default=None, name="Collective name")

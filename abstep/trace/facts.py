@@ -49,8 +49,6 @@ def run_facts(header: dict[str, Any], gathered: Gather) -> dict[str, Any]:
     """Return the facts of tables.FileFacts that the metadata and the calls' names give."""
     spread = header.get("distributedInfo")
     spread = spread if isinstance(spread, dict) else {}
-    properties = header.get("deviceProperties")
-    properties = properties if isinstance(properties, list) else []
     index = _device_index(gathered)
     groups = spread.get("pg_config")
     if isinstance(groups, dict):
@@ -66,7 +64,7 @@ def run_facts(header: dict[str, Any], gathered: Gather) -> dict[str, Any]:
         "world_size": _small(spread.get("world_size")),
         "backend": _text(spread.get("backend")),
         "device": _device(header, gathered),
-        "device_name": _device_name(properties, index),
+        "device_name": _text(device_properties(header, index).get("name")),
         "device_index": index,
         "host": next((text for key in ("host_name", "hostname") if (text := _text(header.get(key)))), None),
         "software": software,
@@ -105,10 +103,11 @@ def _device(header: dict[str, Any], gathered: Gather) -> str:
     return "rocm" if "AMD" in shown else "xpu" if "Intel" in shown else "cuda"
 
 
-def _device_name(properties: list[Any], index: int | None) -> str | None:
-    rows = [row for row in properties if isinstance(row, dict)]
-    own = next((row for row in rows if row.get("id") == index), rows[0] if rows else {})
-    return _text(own.get("name"))
+def device_properties(header: dict[str, Any], index: int | None) -> dict[str, Any]:
+    """Return the device's entry of deviceProperties, else the first one's; empty where there is none."""
+    properties = header.get("deviceProperties")
+    rows = [row for row in properties if isinstance(row, dict)] if isinstance(properties, list) else []
+    return next((row for row in rows if row.get("id") == index), rows[0] if rows else {})
 
 
 def _text(value: object) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 from abstep.trace.columns import NONE, Columns, Ids, ints
 from abstep.trace.event import Cat, Event, Metadata
 from abstep.trace.nametable import NameTable
+from abstep.trace.resources import NOTHING
 from abstep.trace.timed import timed
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ class Gather:
     Attributes:
         names: of events.
         texts: shapes as raw JSON -> id; grids as grid, NUL, block.
+        resources: launch configurations as recorded -> id; 0 for none.
         threads: (pid, tid) -> id.
-        device: activities; `grid` is a text.
+        device: activities; `resource` is a launch configuration.
         calls: runtime calls.
         ops: operators and annotations; `row` counts them, `dims` is a text.
         host_calls: runtime calls that can hold their thread up.
@@ -64,6 +66,7 @@ class Gather:
     def __init__(self) -> None:
         self.names = NameTable()
         self.texts = Ids({b"": 0})
+        self.resources = Ids({NOTHING: 0})
         self.threads = Ids()
         self.device = Columns(
             kind=np.int8,
@@ -74,7 +77,7 @@ class Gather:
             device=np.int64,
             correlation=np.int64,
             bytes=np.int64,
-            grid=np.int32,
+            resource=np.int32,
         )
         self.calls = Columns(
             name=np.int32, start=np.int64, end=np.int64, thread=np.int32, correlation=np.int64
@@ -152,12 +155,14 @@ class Gather:
 
     def _take_device(self, cat: Cat, rows: list[Event], start: NDArray[Any], end: NDArray[Any]) -> None:
         args = list(map(_get_args, rows))
-        texts = self.texts
         if cat is Cat.KERNEL:
-            grid = [
+            known = self.resources
+            resource = [
                 0
-                if a is None or not memoryview(a.grid).nbytes
-                else texts[bytes(a.grid) + b"\0" + bytes(a.block)]
+                if a is None
+                else known[
+                    bytes(a.grid), bytes(a.block), bytes(a.registers), bytes(a.shared), bytes(a.occupancy)
+                ]
                 for a in args
             ]
             moved = np.full(len(rows), NONE, np.int64)
@@ -165,7 +170,7 @@ class Gather:
                 ON_DEVICE, self.device.height, [(row, a) for row, a in enumerate(args) if a and a.collective]
             )
         else:
-            grid = [0] * len(rows)
+            resource = [0] * len(rows)
             moved = ints([a.bytes if a is not None and isinstance(a.bytes, int) else None for a in args])
         stream = [a.stream if a is not None else None for a in args]
         if None in stream:
@@ -182,7 +187,7 @@ class Gather:
             device=ints(device),
             correlation=ints([a.correlation if a is not None else None for a in args]),
             bytes=moved,
-            grid=np.array(grid, np.int32),
+            resource=np.array(resource, np.int32),
         )
 
     def _take_calls(self, rows: list[Event], start: NDArray[Any], end: NDArray[Any]) -> None:

@@ -111,7 +111,7 @@ def host_spans(gathered: Gather, group: dict[str, Any]) -> SpanColumns:
         "graph": np.zeros(len(row), bool),
         "bytes": np.full(len(row), NONE, np.int64),
         "device": np.full(len(row), NONE, np.int64),
-        "evidence": np.full(len(row), NONE, np.int64),
+        "resource": np.full(len(row), NONE, np.int64),
     }
     order = np.lexsort((ends, starts))
     number = np.empty(len(order), np.int64)

@@ -31,7 +31,15 @@ SPANS: dict[str, pl.DataType | type[pl.DataType]] = {
     "graph": pl.Boolean,
     "bytes": pl.Int64,
     "device": pl.Int32,
-    "evidence": pl.Int32,
+    "resource": pl.Int32,
+}
+RESOURCES: dict[str, pl.DataType | type[pl.DataType]] = {
+    "resource": pl.Int32,
+    "blocks": pl.Int32,
+    "threads": pl.Int32,
+    "registers": pl.Int32,
+    "shared_bytes": pl.Int32,
+    "occupancy_pct": pl.Float64,
 }
 COLLECTIVES: dict[str, pl.DataType | type[pl.DataType]] = {
     "span": pl.Int32,
@@ -140,6 +148,7 @@ class FileTables:
     host_calls: pl.DataFrame
     marks: pl.DataFrame
     threads: pl.DataFrame
+    resources: pl.DataFrame
 
 
 def frame(columns: Mapping[str, Any], schema: Mapping[str, Any]) -> pl.DataFrame:

@@ -34,6 +34,8 @@ class Layout:
     seq: str = "present"  # present, absent, constant
     names: str = "new"  # new, old, generic, rccl
     categories: str = "new"  # new, old
+    registers: int = 96  # what compute kernels take, where a recorder says (not rocm)
+    occupancy: int = 25
     rocm: bool = False  # hip calls, AMD's kernel arguments
     stacks: bool = False  # python_function events
     flows: bool = True  # ac2g arrows
@@ -182,8 +184,11 @@ class Writer:
             if self.layout.rocm:
                 args["kind"] = "Dispatch Kernel"
             else:
-                args |= {"queued": 0, "registers per thread": 96, "shared memory": 12_544}
-                args |= {"blocks per SM": round(span.grid[0] / 108, 6), "est. achieved occupancy %": 25}
+                args |= {"queued": 0, "registers per thread": self.layout.registers, "shared memory": 12_544}
+                args |= {
+                    "blocks per SM": round(span.grid[0] / 108, 6),
+                    "est. achieved occupancy %": self.layout.occupancy,
+                }
             if span.in_graph:
                 args |= {"graph id": 1, "graph node id": span.place}
             if span.kind == COMM:

@@ -12,10 +12,12 @@ from abstep.compare.comparison import (
     ClockRow,
     Comparability,
     Comparison,
+    Cores,
     Dropped,
     Explanation,
     Milestones,
     Note,
+    PairEvidence,
     PathRow,
     SettingChange,
     Tail,
@@ -88,13 +90,14 @@ def unknown() -> Comparison:
     return replace(
         c, base=side("base", **bare), variant=side("variant", **bare), account=(), detail=None, control=None,
         tail=Tail(None, None, None, 0, 0), pairing=None, warnings=(), sentences=(),
-        collectives=tuple(replace(r, **split) for r in c.collectives),
+        collectives=tuple(replace(r, **split, blocks=None, threads=None, channels=None) for r in c.collectives),
         intervals=tuple(replace(s, **halves, consumer=None) for s in c.intervals),
         ranks=tuple(replace(r, peer_wait=None, lateness=None) for r in c.ranks),
         path=tuple(PathRow(p.side, None, None, None, None, {}) for p in c.path),
         contention=tuple(
             replace(r, base_stretch=None, variant_stretch=None, base_overlap=None, variant_overlap=None,
-                    control_ratio=None) for r in c.contention),
+                    control_ratio=None, base_evidence=PairEvidence(), variant_evidence=PairEvidence())
+            for r in c.contention),
         explanation=Explanation("", (), None, None),
     )  # fmt: skip
 
@@ -104,7 +107,7 @@ def hostile(text: str) -> Comparison:
     c = comparison()
     sides = {
         n: replace(s, name=text, label=text, device=text, device_name=text, settings={text: text},
-                   dropped=(Dropped(0, None, 0, text),))
+                   dropped=(Dropped(0, None, 0, text),), host_only=True, cores=Cores(2, 1, text))
         for n, s in c.sides
     }  # fmt: skip
     return replace(
@@ -117,6 +120,7 @@ def hostile(text: str) -> Comparison:
         contention=tuple(
             replace(r, compute=text, collective=text, slot=text, note=text) for r in c.contention),
         collectives=tuple(replace(r, collective=text, group=text, phase=text) for r in c.collectives),
+        ranks=tuple(replace(r, compute_threads=1, collective_threads=2) for r in c.ranks),
         explanation=Explanation(text, (text,), 0.0, 0.0), warnings=(Note("bad_file", text),),
         sentences=(text,), unmatched=({"operator": text, "side": "base"},), pairing=text,
     )  # fmt: skip

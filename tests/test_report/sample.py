@@ -21,6 +21,7 @@ from abstep.compare.comparison import (
     Explanation,
     Milestones,
     Note,
+    PairEvidence,
     PathRow,
     RankRow,
     SettingChange,
@@ -102,7 +103,8 @@ def collectives(name: str) -> tuple[CollectiveRow, ...]:
             exposed=(12.2 if base else 5.6) * MS, hidden=(4.0 if base else 9.4) * MS, independent=21.0 * MS,
             slack=0.05 * MS, duration=(16.2 if base else 15.0) * MS, busbw_gb_s=8.19, late_rank=1,
             late_share=0.71, late_reason="compute", late_called=base, late_lead=1.2 * MS,
-            split_uncertain=30_000.0,
+            split_uncertain=30_000.0, blocks=(24, 24) if base else (8, 32), threads=(544, 544),
+            channels=(24, 24) if base else (8, 32),
         ),
     )  # fmt: skip
 
@@ -166,6 +168,13 @@ def comparison(**more: Any) -> Comparison:
             ContentionRow(
                 "aten::addmm ampere_sgemm_128x64", "all_reduce", slots[2].id, delta(0.4, 1.7, "grew"),
                 1.08, 1.31, 2.1 * MS, 5.9 * MS, 1.003,
+                base_evidence=PairEvidence(
+                    (122, 122), (12_544, 12_544), (25.0, 25.0), 25.0, (24, 24), (544, 544), (24, 24), {}
+                ),
+                variant_evidence=PairEvidence(
+                    (122, 122), (12_544, 12_544), (25.0, 25.0), 25.0, (8, 32), (544, 544), (8, 32),
+                    {"HtoD": 1.2 * MS, "DtoD": 0.04 * MS},
+                ),
             ),
             ContentionRow(
                 "aten::relu vectorized", "all_reduce", slots[2].id, delta(0.02, 0.03, "inconclusive"),

@@ -160,6 +160,24 @@ def test_control_stands_beside_contention() -> None:
     assert "inconclusive" not in markdown(odd.not_comparable(), command=COMMAND).split("## Terms")[0]
 
 
+def test_what_was_recorded_stands_beside_the_pairs_and_is_called_no_cause() -> None:
+    text = markdown(sample.comparison(), command=COMMAND)
+    assert "<summary>Recorded of these pairs: evidence, not causes</summary>" in text
+    row = table_with(text, "Compute", "Beside", "Registers a thread")[0]
+    assert row[2:] == [
+        "122", "12.5 kB", "25 %", "24 → 8 to 32", "544", "24 → 8 to 32",
+        "host to device none → 1.20 ms; within the device none → 40.0 us",
+    ]  # fmt: skip
+    (bus,) = [row[-1] for row in table_with(text, "Collective", "Count")]
+    assert bus == "24 x 544 threads (24 channels) → 8 to 32 x 544 threads (8 to 32 channels)"
+
+
+def test_what_was_not_recorded_leaves_no_column() -> None:
+    text = markdown(odd.unknown(), command=COMMAND).split("## Terms")[0]
+    assert "Recorded of these pairs" not in text
+    assert "Thread blocks" not in text
+
+
 def test_unsplit_is_not_called_network() -> None:
     text = markdown(odd.unknown(), command=COMMAND)
     assert "none of these times may be read as network time" in text

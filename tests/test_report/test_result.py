@@ -20,6 +20,7 @@ TEXT = (str,)
 MAYBE_TEXT = (str, type(None))
 WHOLE = (int,)
 MAYBE_WHOLE = (int, type(None))
+MAYBE_ENDS = (list, type(None))  # smallest and largest
 
 DELTA: dict[str, Any] = {
     "base_us": MAYBE, "variant_us": MAYBE, "delta_us": MAYBE, "delta_pct": MAYBE, "ci_low_us": MAYBE,
@@ -36,6 +37,7 @@ SIDE: dict[str, Any] = {
     "overlap_of_compute_pct": MAYBE,
     "milestones": {"first_launch_us": MAYBE, "backward_end_us": MAYBE, "last_collective_end_us": MAYBE,
                    "update_end_us": MAYBE, "tail_us": MAYBE},
+    "cores": MAYBE_WHOLE, "threads_per_rank": MAYBE_WHOLE, "pinning": MAYBE_TEXT,
     "start_delay_us": MAYBE, "ideal_us": MAYBE, "bound_us": MAYBE, "ideal_kept_by": (dict, type(None)),
 }  # fmt: skip
 SLOT_TIMES = ("base_peer_wait_us", "variant_peer_wait_us", "base_transport_us", "variant_transport_us")
@@ -65,13 +67,18 @@ SCHEMA: dict[str, Any] = {
         DELTA | dict.fromkeys(("compute", "collective", "slot"), TEXT)
         | dict.fromkeys(("base_stretch", "variant_stretch", "base_overlap_us", "variant_overlap_us",
                          "control_ratio"), MAYBE)
+        | {f"{side}_{key}": MAYBE_ENDS for side in ("base", "variant")
+           for key in ("registers", "shared_bytes", "occupancy_pct", "collective_blocks", "collective_threads",
+                       "collective_channels")}
+        | {f"{side}_occupancy_mean_pct": MAYBE for side in ("base", "variant")}
+        | {f"{side}_copies": (dict, type(None)) for side in ("base", "variant")}
     ],
     "collectives": [
         {"side": TEXT, "collective": TEXT, "group": TEXT, "phase": TEXT, "bytes": MAYBE, "count": NUMBER,
          "queue_us": MAYBE, "peer_wait_us": MAYBE, "transport_us": MAYBE, "exposed_us": NUMBER,
          "hidden_us": NUMBER, "independent_us": MAYBE, "slack_us": MAYBE, "duration_us": NUMBER,
          "busbw_gb_s": MAYBE, "late_rank": MAYBE_WHOLE, "late_share": MAYBE, "late_reason": MAYBE_TEXT,
-         "isolated_us": MAYBE}
+         "isolated_us": MAYBE} | dict.fromkeys(("blocks", "threads", "channels"), MAYBE_ENDS)
     ],
     "unmatched": [{"side": TEXT, "collective": TEXT, "group": TEXT, "count": WHOLE}],
     "collective_contention": [
@@ -80,7 +87,8 @@ SCHEMA: dict[str, Any] = {
          "beside_transport_us": MAYBE, "alone_busbw_gb_s": MAYBE, "beside_busbw_gb_s": MAYBE}
     ],
     "ranks": [
-        {"side": TEXT, "rank": WHOLE, "peer_wait_us": MAYBE, "lateness_us": MAYBE}
+        {"side": TEXT, "rank": WHOLE, "peer_wait_us": MAYBE, "lateness_us": MAYBE,
+         "compute_threads": MAYBE_WHOLE, "collective_threads": MAYBE_WHOLE}
         | {f"{c}_us": NUMBER for c in ("compute_alone", "overlapped", "exposed", "copy_only", "idle")}
     ],
     "path": [{"side": TEXT, "compute_us": MAYBE, "transport_us": MAYBE, "host_us": MAYBE, "idle_us": MAYBE,

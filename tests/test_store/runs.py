@@ -17,7 +17,7 @@ def trace(
     main = {"pid": 10, "tid": 10}
     for step in range(steps):
         at, link = start + 1000 * step, 2 * step + 1
-        more = {"correlation": link, "stream": 7, "device": 0}
+        more = {"correlation": link, "stream": 7, "device": 0, "registers per thread": 40}
         comm = {"correlation": link + 1, "stream": 20, "device": 0, "Collective name": "allreduce", "In msg nelems": 8,
                 "dtype": "Float", "Seq": step}  # fmt: skip
         nccl = "ncclDevKernel_AllReduce_Sum_f32"

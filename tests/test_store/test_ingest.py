@@ -158,6 +158,7 @@ def test_runs_and_forget(tmp_path: Path, store: Store) -> None:
         size,
     )
     assert row.read_unix > 1_500_000_000
+    assert store.load(str(run)).resources["registers"].to_list() == [40] * 4, "one row a file"
     store.forget(str(run))
     with duckdb.connect(str(store.path)) as connection:
         for table in (
@@ -166,6 +167,7 @@ def test_runs_and_forget(tmp_path: Path, store: Store) -> None:
             "collectives",
             "marks",
             "threads",
+            "resources",
             "run_files",
             "run_repeats",
             "runs",

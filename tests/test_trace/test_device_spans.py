@@ -61,13 +61,16 @@ def test_a_span_knows_its_launch_and_path(read: Any) -> None:
     assert row["range_start"] == base + 20_000
     assert path_text(tables, row["range_path"]) == "DistributedDataParallel.forward > aten::linear"
     assert names[row["shape"]] == "[[4], [8, 4], [4, 4]]"
-    assert (row["stream"], row["device"], row["graph"], row["bytes"], row["evidence"]) == (
-        7,
-        0,
-        False,
-        None,
-        None,
-    )
+    assert (row["stream"], row["device"], row["graph"], row["bytes"]) == (7, 0, False, None)
+    (launched,) = tables.resources.iter_rows(named=True)
+    assert launched == {
+        "resource": row["resource"],
+        "blocks": 24,
+        "threads": 128,
+        "registers": None,
+        "shared_bytes": None,
+        "occupancy_pct": None,
+    }
     (thread,) = tables.threads.iter_rows(named=True)
     assert (thread["pid"], thread["tid"], thread["has_step"], thread["has_backward"]) == (10, 10, True, False)
     marks = tables.marks.with_columns(text=tables.marks["name"].replace_strict(names))
@@ -144,7 +147,8 @@ def test_kinds_by_name_by_launch_and_by_copy(read: Any) -> None:
     )
     assert tables.spans["kind"].to_list() == [1, 1, 1, 0, 1, 2, 3, 0]
     assert tables.spans["bytes"].to_list() == [None, None, None, None, 64, 99, None, None]
-    assert tables.spans["evidence"].to_list() == [None, 24, None, None, None, None, None, None]
+    assert tables.spans["resource"].is_not_null().to_list() == [False, True, *[False] * 6]
+    assert tables.resources["blocks"].to_list() == [24]
     assert tables.collectives["collective"].to_list() == [
         "all_reduce",
         "all_reduce",

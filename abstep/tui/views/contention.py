@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from abstep import units
+from abstep.compare import recorded
 from abstep.compare.statistics import CHANGED
 from abstep.tui.nav import Place
 from abstep.tui.views import figures
 from abstep.tui.views.base import Stage, View
-from abstep.tui.widgets.lines import BLANK, Line, line
+from abstep.tui.widgets.lines import BLANK, Line, line, wrap
 from abstep.tui.widgets.table import Column, Table
 
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ class ContentionView(View):
         if not rows:
             return [line(("  no compute overlapped a collective long enough to say", "dim"))]
         said = self._table.count_text() or self._together()
-        lines = [line((f" {said}", "dim")), *self._table.draw(width, max(height - 2, 3), self.look)]
+        lines = [line((f" {said}", "dim"))]
+        for told in recorded.host_sentences(self.comparison):
+            lines += [line(" ", *piece) for piece in wrap(told, width - 1, role="dim")]
+        lines += self._table.draw(width, max(height - len(lines) - 1, 3), self.look)
         lines += [BLANK] * (height - 1 - len(lines))
         current = self._table.current
         return [*lines[: height - 1], line((f" {self._about(current[1])}" if current else "", "dim"))]

@@ -8,13 +8,14 @@ import numpy as np
 import polars as pl
 
 from abstep import units
+from abstep.compare import recorded
 from abstep.model import Kind
 from abstep.tui.nav import Place, Window
 from abstep.tui.views import figures
 from abstep.tui.views.base import Stage, View
 from abstep.tui.views.contention import ContentionView
 from abstep.tui.widgets.lanes import Lane
-from abstep.tui.widgets.lines import BLANK, Line, line
+from abstep.tui.widgets.lines import BLANK, Line, line, wrap
 from abstep.tui.widgets.table import Column, Table
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SIDES = ("base", "variant")
 _MOST = 5000  # spans listed
+_NARROW = 10  # columns that always hold a side's figure
 _RANKS = 4  # ranks read for it: each is a file of its own
 
 
@@ -84,6 +86,11 @@ class PairView(View):
         "stretch",
         "alone",
         "control",
+        "registers",
+        "occupancy",
+        "thread blocks",
+        "channels",
+        "copies",
         "p and q",
     )
 
@@ -156,9 +163,21 @@ class PairView(View):
             table.times("overlapped for", row.base_overlap, row.variant_overlap, figures.tested(delta)),
             table.row("control, variant/base", "", control, ("what overlaps nothing", "dim")),
         ]
+        for place, fact in enumerate(self._recorded()):
+            said = () if place else (("recorded, not a cause", "dim"),)
+            if max(len(fact.base), len(fact.variant)) < _NARROW:
+                lines.append(table.row(fact.label, fact.base, fact.variant, *said))
+            else:  # ranges of large numbers: beside the columns
+                lines.append(table.row(fact.label, "", "", (fact.both, "")))
         if row.note:
             lines.append(line((f"  {row.note}", "warning")))
+        for told in recorded.host_sentences(self.comparison):
+            lines += [line("  ", *piece) for piece in wrap(told, width - 2, role="dim")]
         return lines
+
+    def _recorded(self) -> list[recorded.Fact]:
+        """Return what was recorded of the pair: evidence, not causes."""
+        return [*recorded.launch_facts(self.row), *recorded.copy_facts(self.row)]
 
 
 def _columns() -> list[Column[SpanRow]]:

@@ -119,7 +119,7 @@ def store_run(connection: object, run: int, name: str, ranks: int, made: dict[st
         pl.lit(value=False).alias("graph"),
         pl.lit(None, pl.Int64).alias("bytes"),
         pl.lit(0, pl.Int32).alias("device"),
-        pl.lit(None, pl.Int32).alias("evidence"),
+        pl.lit(None, pl.Int32).alias("resource"),
     )
     collectives = spans.filter(pl.col("kind") == 1).select(
         "file",
@@ -167,7 +167,7 @@ def store_run(connection: object, run: int, name: str, ranks: int, made: dict[st
                 [base + rank, thread, thread, step, back],
             )
     connection.execute("INSERT INTO runs VALUES (?, ?, ?, 0)", [run, name, name])
-    connection.execute("INSERT INTO run_repeats VALUES (?, 0, '.', '{}', '{}', NULL)", [run])
+    connection.execute("INSERT INTO run_repeats VALUES (?, 0, '.', '{}', '{}', '{}', NULL)", [run])
 
 
 def make_store(place: Path, ranks: int, windows: int, spans: int) -> None:
