@@ -142,10 +142,15 @@ def test_fewer_windows_have_the_guard_where_neighbours_are_alike(n):
     cosine = Estimate(plain.delta, np.sqrt(va + vb), df)
     alike = lag_one((a, b)) > 0.1
     assert 0 < alike.sum() < len(a)
+    widest = np.maximum(plain.half_width(0.95), cosine.half_width(0.95))
+    assert found.half_width(0.95) == pytest.approx(np.where(alike, widest, plain.half_width(0.95)))
     larger = np.maximum(plain.p(), cosine.p())
-    assert found.p() == pytest.approx(np.where(alike, larger, plain.p()))
+    assert (found.p() >= larger - 1e-12)[alike].all()
+    assert found.p()[~alike] == pytest.approx(plain.p()[~alike])
     assert (larger > plain.p())[alike].any()
     assert (larger > plain.p())[~alike].any()
+    narrow = alike & (cosine.p() > plain.p()) & (cosine.half_width(0.95) < plain.half_width(0.95))
+    assert narrow.any(), "here the larger p alone would have the narrower interval"
 
 
 @pytest.mark.parametrize("n", [5, 7, 8, 9])

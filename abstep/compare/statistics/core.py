@@ -180,10 +180,11 @@ def guarded(core: Estimate, sides: tuple[Floats, ...], least: float) -> Estimate
 
     From 20 windows a side the cosines' variance stands beside it, and the larger p counts (STATISTICS 2.4). Below,
     STATISTICS has no guard, and with neighbours correlated by .6 too much was found, the more so where warm-up had
-    left fewer windows: in 8 to 10 % of comparisons of 6 to 19 windows in which nothing changed, up to 11 % where 20
-    windows had begun with a ramp. Hence, only in rows whose neighbours are alike, the same guard from 10 windows, and
-    fewer degrees of freedom from 6: 5 to 9 % then. With a correlation of .3 it costs 5 points of finding +5 % in 10
-    windows, nothing at 5 and nothing measurable from 20 on (tests/bench/calibration/README.md). Wider measures that
+    left fewer windows: in 8 to 10 % of comparisons of 8 to 19 windows in which nothing changed, up to 11 % where 20
+    windows had begun with a ramp. Hence, only in rows whose neighbours are alike, the same guard from 10 windows (and
+    an interval no narrower than either's), and fewer degrees of freedom for 8 and 9. With a correlation of .3 it costs
+    5 points of finding +5 % in 10 windows, nothing at 5 to 7 and nothing measurable from 20 on
+    (tests/bench/calibration/README.md). Wider measures that
     were tried and not taken: the guard in all rows, which costs more; a higher rho, which costs most.
 
     Args:
@@ -200,8 +201,15 @@ def guarded(core: Estimate, sides: tuple[Floats, ...], least: float) -> Estimate
     alike = lag_one(sides) > ALIKE
     if n < ALIKE_GUARD_WINDOWS:
         return replace(core, df=np.where(alike, np.maximum(ALIKE_DF * core.df, 0.5), core.df))
-    careful = more_careful(core, cosine_estimate(core.delta, sides, least))
-    return replace(core, se=np.where(alike, careful.se, core.se), df=np.where(alike, careful.df, core.df))
+    cosine = cosine_estimate(core.delta, sides, least)
+    careful = more_careful(core, cosine)
+    # of a difference far from 0 the larger p may come with the narrower interval
+    own = careful.half_width(0.95)
+    both = np.maximum(core.half_width(0.95), cosine.half_width(0.95))
+    wider = np.divide(both, own, out=np.ones_like(own), where=own > 0)
+    return replace(
+        core, se=np.where(alike, wider * careful.se, core.se), df=np.where(alike, careful.df, core.df)
+    )
 
 
 def two_sample(
