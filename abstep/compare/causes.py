@@ -142,9 +142,8 @@ def isolated_sentences(comparison: Comparison) -> Iterator[str]:
 
 def _pair(row: ContentionRow) -> str:
     stretch = "" if row.variant_stretch is None else f", {row.variant_stretch:.2f} times its alone duration"
-    phase = row.slot.partition("/")[0]
     growth = time_text(row.delta.delta, sign=True)
-    return f"{row.compute.partition(': ')[0]} beside {row.collective} of {phase} {growth}{stretch}"
+    return f"{row.compute.partition(': ')[0]} beside {row.beside} {growth}{stretch}"
 
 
 def path_sentences(comparison: Comparison) -> Iterator[str]:

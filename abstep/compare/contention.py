@@ -11,7 +11,7 @@ import polars as pl
 from abstep.compare.comparison import ContentionRow, Control
 from abstep.compare.sides import CELL
 from abstep.compare.signatures import alike
-from abstep.compare.slots import with_slots
+from abstep.compare.slots import slot_label, with_slots
 from abstep.compare.statistics import compare_runs
 from abstep.measure.contention import SIGNATURE
 
@@ -39,6 +39,7 @@ class Contention:
         control_by_rank: the same on each rank.
         control: a side: repeat, step, control_ns: the time of those spans, summed over ranks.
         unknown: compute time (variant, a window and rank) beside collectives without any alone sample.
+        labels: slot -> its name in words.
 
     """
 
@@ -48,6 +49,7 @@ class Contention:
     control_by_rank: Mapping[int, float]
     control: tuple[pl.DataFrame, pl.DataFrame]
     unknown: float
+    labels: Mapping[str, str]
 
 
 def contention(
@@ -69,7 +71,7 @@ def contention(
     beside = alike(*(_own(side.run.beside, side) for side in (base, variant)))
     usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(quiet, typical, strict=True)]
     alone = _alone(usual[0], usual[1])
-    values, facts = [], []
+    values, facts, slots = [], [], []
     sides = zip(("base", "variant"), (base, variant), beside, (None, renamed), typical, strict=True)
     for name, side, own, names, cells in sides:
         paired = named_pairs(own, names).join(
@@ -83,6 +85,7 @@ def contention(
             .agg(pl.col("excess").sum().round().cast(pl.Int64).alias("excess_ns"))
             .sort(*CELL, "pair"),
         )
+        slots.append(paired.select("slot", "collective", "phase", "consumer", "group").unique())
         facts.append(_facts(name, paired.join(cells, on=CELL, how="semi"), cells.height * len(side.ranks)))
     borrowed = pl.any_horizontal(pl.col("borrowed_base", "borrowed_variant").fill_null(value=False))
     pairs = (
@@ -105,7 +108,17 @@ def contention(
         by_rank,
         own_control,
         float(unknown["overlap_ns"].sum()) / windows,
+        _labels(pl.concat(slots).unique("slot")),
     )
+
+
+def _labels(slots: pl.DataFrame) -> dict[str, str]:
+    """Return slot -> its name in words, with its group where more than one is about."""
+    several = slots["group"].n_unique() > 1
+    return {
+        slot: slot_label(collective, phase, consumer, group if several else None)
+        for slot, collective, phase, consumer, group in slots.iter_rows()
+    }
 
 
 def control(
@@ -148,6 +161,7 @@ def contention_rows(found: Contention, deltas: Mapping[str, Delta]) -> tuple[Con
                 compute=row["compute"],
                 collective=row["collective"],
                 slot=row["slot"],
+                beside=found.labels[row["slot"]],
                 delta=delta,
                 base_stretch=row["stretch_base"],
                 variant_stretch=row["stretch_variant"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from abstep.compare.waiting import named_row
 from abstep.units import ABSENT, bytes_text, time_text
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _collectives_changed(comparison: Comparison, collectives: set[str]) -> Itera
     seen: dict[str, dict[str, CollectiveRow]] = {}
     for row in comparison.collectives:
         if row.blocks is not None and row.collective in collectives:
-            seen.setdefault(f"{row.collective} of the {row.phase}", {})[row.side] = row
+            seen.setdefault(named_row(row), {})[row.side] = row
     for what, sides in sorted(seen.items()):
         base, variant = sides.get("base"), sides.get("variant")
         if base is None or variant is None or base.blocks == variant.blocks:
@@ -124,7 +125,7 @@ def _pair_changed(row: ContentionRow, least: float) -> Iterator[str]:
         )
         if abs(theirs - ours) >= least > 0:
             yield (
-                f"copies {words} ran beside {name} and {row.collective} for {time_text(ours)} a step in the base and "
+                f"copies {words} ran beside {name} and {row.beside} for {time_text(ours)} a step in the base and "
                 f"{time_text(theirs)} in the variant"
             )
 

@@ -105,6 +105,7 @@ class ContentionRow:
     compute: str
     collective: str
     slot: str
+    beside: str  # the slot in words
     delta: Delta
     base_stretch: float | None
     variant_stretch: float | None

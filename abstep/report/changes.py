@@ -223,7 +223,7 @@ def _recorded(comparison: Comparison, found: Sequence[ContentionRow]) -> list[st
     heads = ("Compute", "Beside", *(label[0].upper() + label[1:] for label in labels), "Copies beside both")
     cells = [
         (
-            plain(row.compute, width=NAME), plain(row.collective, width=NAME),
+            plain(row.compute, width=NAME), plain(row.beside, width=NAME),
             *(facts.get(label, ABSENT) for label in labels),
             "; ".join(copied) or ABSENT,
         )
@@ -251,7 +251,7 @@ def _contention_table(comparison: Comparison, found: Sequence[ContentionRow]) ->
         delta = rows.shown(comparison, row.delta)
         lines.append((
             verdict(delta), plain(row.compute, width=NAME),
-            plain(row.collective, width=NAME), pair_text(delta.base, delta.variant), value_text(delta),
+            plain(row.beside, width=NAME), pair_text(delta.base, delta.variant), value_text(delta),
             f"{ratio_text(row.base_stretch)} → {ratio_text(row.variant_stretch)}",
             pair_text(row.base_overlap, row.variant_overlap), ratio_text(row.control_ratio),
             plain("; ".join(note for note in (delta.note, row.note) if note)),

@@ -207,6 +207,7 @@ def _slot(row: SlotRow, *, judged: bool) -> _Object:
 def _contention(row: ContentionRow, *, judged: bool) -> _Object:
     return {
         **_texts(row, "compute", "collective", "slot"),
+        "slot_label": row.beside,
         **_delta(row.delta, judged=judged),
         **_numbers(row, "base_stretch", "variant_stretch"),
         **_times(row, "base_overlap", "variant_overlap"),

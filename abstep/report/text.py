@@ -221,7 +221,10 @@ def _contention(page: _Page, comparison: Comparison) -> None:
     for row in found.told:
         stretch = f"stretch {ratio_text(row.base_stretch)} {arrow} {ratio_text(row.variant_stretch)}"
         page.delta(rows.shown(comparison, row.delta), stretch)
-        page.add(f"    {page.name(f'{row.compute} beside {row.collective}', page.width - 4)}")
+        whole = f"{row.compute} beside {row.beside}"
+        told = (whole,) if cells(whole) <= page.width - 4 else (row.compute, f"beside {row.beside}")
+        for part in told:
+            page.add(f"    {page.name(part, page.width - 4)}")
     if found.rest:
         pairs = _counted(len(found.rest), "other pair")
         total = time_text(rows.together(found.rest), sign=True)

@@ -144,7 +144,8 @@ def test_copies_that_changed_beside_a_pair_that_grew_are_told():
     grew = replace(found, contention=(replace(row, delta=replace(row.delta, verdict="grew")),))
     (said,) = evidence_sentences(grew)
     assert (
-        "copies device to host ran beside gemm and all_reduce for 0 us a step in the base and 80.0 us" in said
+        "copies device to host ran beside gemm and all_reduce of other, nothing waiting (incidental) "
+        "for 0 us a step in the base and 80.0 us" in said
     )
 
 

@@ -166,7 +166,7 @@ def comparison(**more: Any) -> Comparison:
         account=exposed + rest, intervals=slots,
         contention=(
             ContentionRow(
-                "aten::addmm ampere_sgemm_128x64", "all_reduce", slots[2].id, delta(0.4, 1.7, "grew"),
+                "aten::addmm ampere_sgemm_128x64", "all_reduce", slots[2].id, slots[2].label, delta(0.4, 1.7, "grew"),
                 1.08, 1.31, 2.1 * MS, 5.9 * MS, 1.003,
                 base_evidence=PairEvidence(
                     (122, 122), (12_544, 12_544), (25.0, 25.0), 25.0, (24, 24), (544, 544), (24, 24), {}
@@ -177,7 +177,7 @@ def comparison(**more: Any) -> Comparison:
                 ),
             ),
             ContentionRow(
-                "aten::relu vectorized", "all_reduce", slots[2].id, delta(0.02, 0.03, "inconclusive"),
+                "aten::relu vectorized", "all_reduce", slots[2].id, slots[2].label, delta(0.02, 0.03, "inconclusive"),
                 None, 1.02, 0.1 * MS, 0.2 * MS, None, "without samples alone: the run-wide ratio is used",
             ),
         ),

@@ -64,7 +64,7 @@ SCHEMA: dict[str, Any] = {
            "presence_variant": MAYBE} | dict.fromkeys(SLOT_TIMES, MAYBE)
     ],
     "contention": [
-        DELTA | dict.fromkeys(("compute", "collective", "slot"), TEXT)
+        DELTA | dict.fromkeys(("compute", "collective", "slot", "slot_label"), TEXT)
         | dict.fromkeys(("base_stretch", "variant_stretch", "base_overlap_us", "variant_overlap_us",
                          "control_ratio"), MAYBE)
         | {f"{side}_{key}": MAYBE_ENDS for side in ("base", "variant")

@@ -128,7 +128,7 @@ def contention_rows(slots: list[c.SlotRow]) -> tuple[c.ContentionRow, ...]:
     names = (("layers.1.mlp.backward", grew, 1.02, 1.24), ("layers.2.qkv.backward", small, 1.01, 1.13),
              ("layers.0.norm", even, 1.0, 1.01))  # fmt: skip
     return tuple(
-        c.ContentionRow(name, target.collective, target.id, delta, one, two, 210e3, 980e3, 1.001, "",
+        c.ContentionRow(name, target.collective, target.id, target.label, delta, one, two, 210e3, 980e3, 1.001, "",
                         *(c.PairEvidence((96, 96), (8_448, 41_000), (25.0, 75.0), 41.3, blocks, (544, 544), blocks,
                                          copies)
                           for blocks, copies in (((24, 24), {}), ((8, 32), {"HtoD": 61e3, "DtoD": 3e3}))))

@@ -28,6 +28,9 @@ def _words(row: ContentionRow) -> str:
     return " ".join((row.compute, row.collective, row.slot, units.word(row.delta.verdict)))
 
 
+_NAMED_FROM = 140  # columns: there is room for a slot in words
+
+
 class ContentionView(View):
     """Beside level 2."""
 
@@ -96,7 +99,7 @@ class ContentionView(View):
 
     def _about(self, row: ContentionRow) -> str:
         overlap = units.pair_text(row.base_overlap, row.variant_overlap, ascii=self.look.ascii)
-        said = f"overlaps {row.collective} for {overlap} a window"
+        said = f"overlaps {row.beside} for {overlap} a window"
         return f"{said}; {row.note}" if row.note else f"{said}: {row.compute}"
 
     def _columns(self) -> list[Column[tuple[int, ContentionRow]]]:
@@ -107,7 +110,9 @@ class ContentionView(View):
             Column("#", 2, lambda row: (str(row[0]), "dim"), lambda row: row[0]),
             Column("compute", 0, lambda row: (row[1].compute, ""), lambda row: row[1].compute.lower(), right=False),
             Column("collective", 14, lambda row: (row[1].collective, ""), lambda row: row[1].collective, right=False,
-                   from_width=100),
+                   from_width=100, below=_NAMED_FROM),
+            Column("beside", 42, lambda row: (row[1].beside, ""), lambda row: row[1].beside, right=False,
+                   from_width=_NAMED_FROM),
             Column("stretch", 13, lambda row: (stretches(row[1], self.look), ""), lambda row: row[1].variant_stretch,
                    right=False),
             Column("growth", width, lambda row: figures.change(row[1].delta, self.look),

@@ -156,7 +156,7 @@ class PairView(View):
         ratios = units.ratio_text(row.base_stretch), units.ratio_text(row.variant_stretch)
         control = units.ratio_text(row.control_ratio)
         lines = [
-            line((f" while {row.collective} of {row.slot} runs", "dim")),
+            line((f" while {row.beside} runs", "dim")),
             table.titles("mean of a window", "growth"),
             table.delta("longer than alone by", delta),
             table.row("stretch", *ratios),
