@@ -238,6 +238,10 @@ class Detail(Protocol):
         """Return the spans in one window: kind (Int8), name, stream, start_ns, end_ns from window start."""
         ...
 
+    def pair_spans(self, side: str, repeat: int, step: int, rank: int, compute: str) -> pl.DataFrame:
+        """Return the spans of a contention pair's compute in one window: name, start_ns, end_ns from window start."""
+        ...
+
     def exposed(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
         """Return the exposed stretches of one window: slot, kind, start_ns, end_ns, exposed_ns, consumer."""
         ...

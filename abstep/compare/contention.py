@@ -10,7 +10,7 @@ import polars as pl
 
 from abstep.compare.comparison import ContentionRow, Control
 from abstep.compare.sides import CELL
-from abstep.compare.signatures import alike
+from abstep.compare.signatures import shapes_differ, without_shapes
 from abstep.compare.slots import slot_label, with_slots
 from abstep.compare.statistics import compare_runs
 from abstep.measure.contention import SIGNATURE
@@ -67,8 +67,11 @@ def contention(
         renamed: see `slots.with_slots`.
 
     """
-    quiet = alike(*(_own(side.run.signatures, side) for side in (base, variant)))
-    beside = alike(*(_own(side.run.beside, side) for side in (base, variant)))
+    quiet, beside = (
+        [_own(getattr(side.run, name), side) for side in (base, variant)] for name in ("signatures", "beside")
+    )
+    if shapes_differ(base, variant):
+        quiet, beside = ([without_shapes(own) for own in frames] for frames in (quiet, beside))
     usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(quiet, typical, strict=True)]
     alone = _alone(usual[0], usual[1])
     values, facts, slots = [], [], []

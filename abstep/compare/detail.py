@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.compare.contention import compute_label
+from abstep.compare.signatures import shapes_differ, without_shapes
+from abstep.measure.dictionary import dictionary
 from abstep.measure.run import CATEGORIES
+from abstep.measure.work import IDS, by_signature
+from abstep.model import Kind
 
 if TYPE_CHECKING:
     from abstep.compare.sides import MeasuredSide, Weights
+    from abstep.measure.dictionary import Dictionary
     from abstep.model import RunTables
 
     Pair = tuple[tuple[MeasuredSide, Weights], tuple[MeasuredSide, Weights]]
@@ -26,6 +33,7 @@ class PairDetail:
         self._sides = {measured.name: (measured, weights) for measured, weights in pair}
         self._parts = dict(zip(self._sides, parts, strict=True))
         self._held: dict[tuple[str, int, int], RunTables] = {}
+        self._texts: dict[tuple[str, int, int], Dictionary] = {}
 
     def slot_windows(self, slot: str) -> pl.DataFrame:
         """Return side, repeat, step, rank, exposed_ns, typical: one row a window and rank, 0 where absent."""
@@ -100,6 +108,40 @@ class PairDetail:
             )
             .sort("start_ns", "end_ns")
         )
+
+    def pair_spans(self, side: str, repeat: int, step: int, rank: int, compute: str) -> pl.DataFrame:
+        """Return the spans of a contention pair's compute in one window: name, start_ns, end_ns from window start."""
+        file, start, end = self._window(side, repeat, step, rank)
+        tables = self._tables(side, repeat, rank)
+        own = tables.spans.filter(
+            (pl.col("file") == file)
+            & (pl.col("kind") == int(Kind.COMPUTE))
+            & (pl.col("end_ns") > start)
+            & (pl.col("start_ns") < end)
+        ).with_row_index("number")
+        key = (side, repeat, rank)
+        if key not in self._texts:
+            self._texts = {key: dictionary(tables)}
+        named = by_signature(own.select("number", *IDS), self._texts[key])
+        labelled = (without_shapes(named) if self._bare else named).with_columns(
+            compute_label().alias("compute")
+        )
+        return (
+            own.join(labelled.filter(pl.col("compute") == compute), on="number", how="semi")
+            .join(tables.names, on="name", how="left")
+            .select(
+                pl.col("text").alias("name"),
+                (pl.max_horizontal("start_ns", pl.lit(start)) - start).alias("start_ns"),
+                (pl.min_horizontal("end_ns", pl.lit(end)) - start).alias("end_ns"),
+            )
+            .sort("start_ns", "end_ns")
+        )
+
+    @cached_property
+    def _bare(self) -> bool:
+        """Whether the pairs' compute is named without shapes: only one side recorded them."""
+        base, variant = (measured for measured, _ in self._sides.values())
+        return shapes_differ(base, variant)
 
     def _tables(self, side: str, repeat: int, rank: int) -> RunTables:
         """Return one rank's tables, held while screens look at that side, repeat and rank."""

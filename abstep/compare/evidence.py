@@ -10,7 +10,7 @@ import polars as pl
 from abstep.compare.contention import compute_label, named_pairs
 from abstep.compare.rows import Cores, PairEvidence
 from abstep.compare.sides import CELL
-from abstep.compare.signatures import one_side_has_shapes, without_shapes
+from abstep.compare.signatures import shapes_differ, without_shapes
 from abstep.compare.slots import with_slots
 from abstep.measure.evidence import COLLECTIVE, COMPUTE
 
@@ -43,7 +43,7 @@ def with_evidence(
         renamed: see `slots.with_slots`.
 
     """
-    bare = one_side_has_shapes(*(_own(side, side.run.beside) for side in sides))
+    bare = shapes_differ(*sides)
     told = []
     for side, cells, names in zip(sides, typical, (None, renamed), strict=True):
         launched, copied = (_own(side, frame) for frame in (side.run.resources, side.run.copies))

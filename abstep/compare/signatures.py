@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from abstep.compare.sides import MeasuredSide
 
 LEVELS = (("operator", "base", "shape"), ("operator_path", "base"), ("operator_path",))
 """Signature, first level that matches; the last one is marked renamed."""
@@ -41,6 +45,14 @@ def one_side_has_shapes(base: pl.DataFrame, variant: pl.DataFrame) -> bool:
     """Return whether only one of two signature tables has recorded shapes."""
     recorded = [side["shape"].drop_nulls().str.starts_with(SHAPES).any() for side in (base, variant)]
     return recorded[0] != recorded[1]
+
+
+def shapes_differ(base: MeasuredSide, variant: MeasuredSide) -> bool:
+    """Return whether only one side recorded shapes, from all its compute.
+
+    What ran beside collectives is asked of all compute too: a side where nothing did has recorded shapes all the same.
+    """
+    return one_side_has_shapes(base.run.signatures, variant.run.signatures)
 
 
 def without_shapes(side: pl.DataFrame) -> pl.DataFrame:

@@ -93,3 +93,40 @@ def test_stretch_is_of_spans_mostly_overlapped(tmp_path):
     assert all(
         row.base_stretch == pytest.approx(1.0, abs=0.02) for row in found.contention if row.base_stretch
     )
+
+
+@pytest.mark.parametrize("shapes", [False, True])
+def test_a_pairs_spans_are_its_computes_and_no_others(tmp_path, shapes):
+    """By operator, kernel and shapes, as the pair is named; not all compute where no name fits."""
+    runs = scenario("contention", steps=6, layers=3, world=2)
+    places = write_pair(tmp_path, *runs, shapes=shapes)
+    found = compare_traces(*places, CompareOptions(warmup=0), Reading(store=tmp_path / "s.duckdb"))
+    assert len({row.compute for row in found.contention}) > 1
+    for row in found.contention:
+        op = row.compute.partition(": ")[0]
+        assert ("[[" in row.compute) is shapes
+        for side, run in zip(("base", "variant"), runs, strict=True):
+            spans = found.detail.pair_spans(side, 0, 5, 1, row.compute)
+            names = set(spans["name"])
+            assert len(names) == 1, row.compute
+            true = [
+                span
+                for span in run.ranks[1].spans
+                if span.step == 5 and span.op == op and span.kernel in names
+            ]
+            assert spans["end_ns"].sum() - spans["start_ns"].sum() == sum(s.end - s.start for s in true)
+            assert spans.height == len(true) > 0
+
+
+def test_shapes_do_not_change_what_grew(tmp_path):
+    """In the base nothing overlaps: its shapes are recorded all the same, and its compute is the variant's."""
+    runs = scenario("contention", steps=8, layers=4, world=2)
+    assert not runs[0].truth.contention()
+    growths = {}
+    for shapes in (False, True):
+        places = write_pair(tmp_path / str(shapes), *runs, shapes=shapes)
+        found = compare_traces(*places, CompareOptions(warmup=0), Reading(store=tmp_path / "s.duckdb"))
+        growths[shapes] = {row.compute.partition(" [[")[0]: row.delta.delta for row in found.contention}
+    planted = float(runs[1].truth.contention()) / 1e3
+    assert sum(growths[True].values()) / 1e3 == pytest.approx(planted, rel=0.10)
+    assert growths[True] == pytest.approx(growths[False])

@@ -148,6 +148,12 @@ class FakeDetail:
         rows = self.runs[side].windows[(repeat, step)].spans[rank]
         return pl.DataFrame(rows, schema=["kind", "name", "stream", "start_ns", "end_ns"], orient="row")
 
+    def pair_spans(self, side: str, repeat: int, step: int, rank: int, compute: str) -> pl.DataFrame:
+        frame = self.lanes(side, repeat, step, rank)
+        return frame.filter((pl.col("kind") == 0) & (pl.col("name") == compute)).select(
+            "name", "start_ns", "end_ns"
+        )
+
     def exposed(self, side: str, repeat: int, step: int, rank: int) -> pl.DataFrame:
         window = self.runs[side].windows[(repeat, step)]
         last = {one.end: max(one.start.values()) for one in window.collectives}

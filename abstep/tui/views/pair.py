@@ -40,10 +40,7 @@ class SpanRow(NamedTuple):
 
 
 def spans(detail: Detail, row: ContentionRow, ranks: list[int]) -> list[SpanRow]:
-    """Read the spans of a pair's compute in the windows that show its slot best.
-
-    Where no span has its name, all compute is listed.
-    """
+    """Read the spans of a pair's compute, beside its slot or not, in the windows that show its slot best."""
     matched = detail.matched_windows(row.slot)
     if matched is None:
         return []
@@ -56,11 +53,8 @@ def spans(detail: Detail, row: ContentionRow, ranks: list[int]) -> list[SpanRow]
                 communication["start_ns"].to_numpy().astype(np.int64),
                 communication["end_ns"].to_numpy().astype(np.int64),
             )
-            compute = frame.filter(pl.col("kind") == int(Kind.COMPUTE)).sort("start_ns")
-            named = compute.filter(pl.col("name").str.contains(row.compute, literal=True))
-            for name, start, end in (
-                (named if named.height else compute).select("name", "start_ns", "end_ns").iter_rows()
-            ):
+            own = detail.pair_spans(side, repeat, step, rank, row.compute)
+            for name, start, end in own.select("name", "start_ns", "end_ns").iter_rows():
                 busy = float(np.diff(lane.busy_until(np.array([start, end], dtype=float)))[0])
                 found.append(SpanRow(side, rank, name, start, end - start, busy / max(end - start, 1)))
             if len(found) > _MOST:
