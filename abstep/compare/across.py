@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from abstep.compare.comparison import CollectiveRow
-from abstep.compare.lateness import lateness, waited_for
+from abstep.compare.lateness import lateness, longer_range, waited_for
 from abstep.compare.sides import CELL
 from abstep.compare.slots import MEAN_OF_MEDIANS
 from abstep.measure.ranks import bus_factor
@@ -79,6 +79,7 @@ def collective_rows(
                 late_reason=late.reason,
                 late_called=late.called,
                 pipelined=late.pipelined,
+                late_range=longer_range(side, weights, late),
                 waited_for=None if late.rank is None or late.pipelined else waited_for(group),
                 late_lead=late.lead,
                 split_uncertain=mean_uncertainty(group),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from abstep.compare.sides import CELL
+
+if TYPE_CHECKING:
+    from abstep.compare.sides import MeasuredSide, Weights
+
 LATE_SHARE = 0.60
 LATE_LEAD = 3.0
+HALF = 0.5
 CAUSES = ("pipeline", "compute", "host", "queue")
 
 
@@ -110,6 +116,37 @@ def lead_parts(instances: pl.DataFrame) -> pl.DataFrame:
         pl.col("left").alias("host"),
         (pl.col("queued") + pl.col("carried")).alias("queue"),
     )
+
+
+def longer_range(side: MeasuredSide, weights: Weights, late: Lateness) -> tuple[str, float] | None:
+    """Return in which annotation a late host stood longer than the other ranks' hosts, and by how much, ns a window.
+
+    None where the host is not why it is late, where no annotation accounts for half of its lead, or where the
+    other ranks' hosts are not known.
+    """
+    if late.reason != "host" or late.lead is None:
+        return None
+    own = side.run.ranges.filter(pl.col("rank").is_in(list(side.ranks))).join(
+        weights.cells, on=CELL, how="semi"
+    )
+    windows = side.windows.join(weights.cells, on=CELL, how="semi").select(*CELL, "rank")
+    every = windows.join(own.select("range").unique(), how="cross").join(
+        own.select(*CELL, "rank", "range", "ns"), on=[*CELL, "rank", "range"], how="left"
+    )
+    is_late = pl.col("rank") == late.rank
+    longer = (
+        every.with_columns(pl.col("ns").fill_null(0))
+        .group_by(*CELL, "range")
+        .agg((pl.col("ns").filter(is_late).sum() - pl.col("ns").filter(~is_late).median()).alias("longer"))
+        .group_by("range")
+        .agg(pl.col("longer").mean())
+        .drop_nulls()
+        .sort(["longer", "range"], descending=[True, False])
+    )
+    if longer.is_empty():
+        return None
+    name, time = longer.row(0)
+    return (name, float(time)) if time >= HALF * late.lead else None
 
 
 def waited_for(group: pl.DataFrame) -> tuple[int, float] | None:

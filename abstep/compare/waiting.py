@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from abstep.measure.matching import POINT_TO_POINT
 from abstep.model import Phase
-from abstep.units import pct_text, time_text
+from abstep.units import name_text, pct_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +67,11 @@ def _pipelined(side: str, rows: list[CollectiveRow], step: float | None) -> Iter
 
 def _late(side: str, row: CollectiveRow) -> str:
     doing = DOING.get(row.late_reason or "", "why is not recorded")
+    if row.late_range is not None:
+        name, longer = row.late_range
+        doing = (
+            f"its host is {time_text(longer)} a step longer in {name_text(name, width=60)} than the others'"
+        )
     return (
         f"In the {side}, rank {row.late_rank} arrives last in {pct_text(100 * (row.late_share or 0.0), sign=False)} of "
         f"{row.collective} instances{of_phase(row)}, by {time_text(row.late_lead)} (median), because {doing}: the "

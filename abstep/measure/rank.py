@@ -29,6 +29,7 @@ from abstep.measure.matching import POINT_TO_POINT
 from abstep.measure.milestones import milestones
 from abstep.measure.names import Names, named
 from abstep.measure.passes import forward_passes
+from abstep.measure.ranges import host_ranges
 from abstep.measure.sequence import sequence
 from abstep.measure.setup import setup
 from abstep.measure.stops import stops
@@ -151,6 +152,7 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         "passes": forward_passes(run),
         "attribution": _attribution(run),
         "setup": setup(run),
+        "ranges": host_ranges(run),
     }
     return RankMeasure(repeat, rank, frames, tuple(chains), tuple(limits), tuple(recorded), names, compute)
 

@@ -50,6 +50,7 @@ class MeasuredRun:
         passes: rank, file, step, passes: forward passes a step.
         attribution: rank, total_ns, outside_ns: activity time, and that outside every step.
         setup: allocations, compilations, tunings in a step (`setup`).
+        ranges: time of the host in its outermost annotations in a step (`ranges.host_ranges`).
         idle: idle ns by cause: end_of_step, host_late, stream_wait, unknown.
         milestones: ns from window start.
         delays: start delays (`delays.start_delays`).
@@ -78,6 +79,7 @@ class MeasuredRun:
     passes: pl.DataFrame
     attribution: pl.DataFrame
     setup: pl.DataFrame
+    ranges: pl.DataFrame
     idle: pl.DataFrame
     milestones: pl.DataFrame
     delays: pl.DataFrame
@@ -205,6 +207,7 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         passes=about("passes"),
         attribution=about("attribution"),
         setup=of("setup"),
+        ranges=of("ranges"),
         idle=of("idle"),
         milestones=of("milestones"),
         delays=of("delays"),

@@ -81,6 +81,7 @@ def _late(row: CollectiveRow | None) -> str:
         return "no rank regularly"
     lead = "" if row.late_lead is None else f", by {time_text(row.late_lead)}"
     why = f", {plain(row.late_reason)}" if row.late_reason else ""
+    why += "" if row.late_range is None else f": {plain(row.late_range[0], width=NAME)}"
     return f"rank {row.late_rank} ({share_text(row.late_share)}{lead}{why})"
 
 

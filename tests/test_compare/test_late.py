@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 
-from abstep.compare.lateness import lateness
+from abstep.compare.lateness import Lateness, lateness, longer_range
 from abstep.measure.ranks import bus_factor
 
 US = 1_000
@@ -124,3 +126,33 @@ def test_a_rank_held_in_sends_and_receives_is_never_called_late(passed, busy, pi
 )
 def test_bus_bandwidth_factors(kind, size, factor):
     assert bus_factor(kind, size) == pytest.approx(factor)
+
+
+def longer(extra_us, *, reason="host", lead=10 * US, ranks=(0, 1, 2)):
+    """Which annotation of rank 1 is named, where it takes extra_us more than the 50 us of the others."""
+    cells = pl.DataFrame({"repeat": [0, 0], "step": [3, 4]}, schema={"repeat": pl.Int32, "step": pl.Int64})
+    windows = cells.join(pl.DataFrame({"rank": ranks}, schema={"rank": pl.Int32}), how="cross")
+    ranges = pl.concat(
+        [
+            windows.with_columns(
+                pl.lit("load").alias("range"),
+                (50 * US + pl.when(pl.col("rank") == 1).then(int(extra_us * US)).otherwise(0))
+                .cast(pl.Int64)
+                .alias("ns"),
+            ),
+            windows.with_columns(pl.lit("forward").alias("range"), pl.lit(500 * US, pl.Int64).alias("ns")),
+        ]
+    )
+    side = SimpleNamespace(run=SimpleNamespace(ranges=ranges), windows=windows, ranks=ranks)
+    late = Lateness(1, 1.0, reason, called=True, lead=float(lead), pipelined=False)
+    return longer_range(side, SimpleNamespace(cells=cells), late)
+
+
+@pytest.mark.parametrize(("extra", "named"), [(4.9, False), (5.0, True), (400, True)])
+def test_a_late_hosts_annotation_is_named_where_it_accounts_for_half_of_the_lead(extra, named):
+    assert longer(extra) == (("load", extra * US) if named else None)
+
+
+def test_no_annotation_is_named_for_another_reason_or_without_another_rank():
+    assert longer(400, reason="compute") is None
+    assert longer(400, ranks=(1,)) is None

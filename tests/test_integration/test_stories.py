@@ -65,6 +65,7 @@ def test_a_straggler_removed_gives_its_waiting_back(tmp_path):
     assert fell > 2_000
     assert late["variant"]["transport_us"] == pytest.approx(late["base"]["transport_us"], rel=0.05)
     assert "rank 2" in text
+    assert "its host is 4.00 ms a step longer in enumerate(DataLoader)" in text
 
 
 def test_a_slower_link_is_transport_and_nobody_is_late(tmp_path):

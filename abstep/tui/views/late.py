@@ -69,6 +69,8 @@ def reason_of(comparison: Comparison, side: str, slot: SlotRow, rank: int) -> st
             continue
         if row.pipelined:
             return PIPELINED
+        if row.late_called and row.late_range is not None:
+            return f"its host is longer in {units.name_text(row.late_range[0], width=40)}"
         if row.late_called:
             return REASONS.get(row.late_reason or "", "")
     return ""
