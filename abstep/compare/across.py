@@ -79,7 +79,7 @@ def collective_rows(
                 late_reason=late.reason,
                 late_called=late.called,
                 pipelined=late.pipelined,
-                late_range=longer_range(side, weights, late),
+                late_range=longer_range(side, weights, group, late),
                 waited_for=None if late.rank is None or late.pipelined else waited_for(group),
                 late_lead=late.lead,
                 split_uncertain=mean_uncertainty(group),

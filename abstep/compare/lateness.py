@@ -118,16 +118,23 @@ def lead_parts(instances: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def longer_range(side: MeasuredSide, weights: Weights, late: Lateness) -> tuple[str, float] | None:
+def longer_range(
+    side: MeasuredSide, weights: Weights, group: pl.DataFrame, late: Lateness
+) -> tuple[str, float] | None:
     """Return in which annotation a late host stood longer than the other ranks' hosts, and by how much, ns a window.
 
-    None where the host is not why it is late, where no annotation accounts for half of its lead, or where the
-    other ranks' hosts are not known.
+    Only annotations that began before the last of these collectives was launched can be why. None where the host is
+    not why it is late, where no annotation accounts for half of its lead, or where the other ranks' hosts are not
+    known.
     """
     if late.reason != "host" or late.lead is None:
         return None
-    own = side.run.ranges.filter(pl.col("rank").is_in(list(side.ranks))).join(
-        weights.cells, on=CELL, how="semi"
+    launched = group.group_by(*CELL, "rank").agg(pl.col("host_launch").max().alias("launched"))
+    own = (
+        side.run.ranges.filter(pl.col("rank").is_in(list(side.ranks)))
+        .join(weights.cells, on=CELL, how="semi")
+        .join(launched, on=[*CELL, "rank"])
+        .filter(pl.col("begins") < pl.col("launched"))
     )
     windows = side.windows.join(weights.cells, on=CELL, how="semi").select(*CELL, "rank")
     every = windows.join(own.select("range").unique(), how="cross").join(

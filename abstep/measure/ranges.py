@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 STEP = "ProfilerStep#"
 NUMBER = r"[#_ ]*\d+$"
-RANGES = {"window": pl.Int32, "range": pl.String, "ns": pl.Int64}
+RANGES = {"window": pl.Int32, "range": pl.String, "begins": pl.Int64, "ns": pl.Int64}
 
 
 def host_ranges(run: CutRun) -> pl.DataFrame:
-    """Return window, range, ns: time inside each outermost annotation of a step, on the threads that train.
+    """Return window, range, begins, ns: time in each outermost annotation of a step, on the threads that train.
 
     An annotation's trailing number is left out (`batch #17` is `batch`), so that steps and ranks have the same ones.
     """
@@ -46,7 +46,7 @@ def host_ranges(run: CutRun) -> pl.DataFrame:
             (pl.col("end_ns") - pl.col("start_ns")).alias("ns"),
         )
         .group_by("window", "range")
-        .agg(pl.col("ns").sum())
+        .agg(pl.col("start_ns").min().alias("begins"), pl.col("ns").sum())
         .sort("window", "range")
         .select(pl.col(name).cast(kind) for name, kind in RANGES.items())
     )

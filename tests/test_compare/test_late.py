@@ -128,7 +128,7 @@ def test_bus_bandwidth_factors(kind, size, factor):
     assert bus_factor(kind, size) == pytest.approx(factor)
 
 
-def longer(extra_us, *, reason="host", lead=10 * US, ranks=(0, 1, 2)):
+def longer(extra_us, *, reason="host", lead=10 * US, ranks=(0, 1, 2), launched=1_000):
     """Which annotation of rank 1 is named, where it takes extra_us more than the 50 us of the others."""
     cells = pl.DataFrame({"repeat": [0, 0], "step": [3, 4]}, schema={"repeat": pl.Int32, "step": pl.Int64})
     windows = cells.join(pl.DataFrame({"rank": ranks}, schema={"rank": pl.Int32}), how="cross")
@@ -136,16 +136,22 @@ def longer(extra_us, *, reason="host", lead=10 * US, ranks=(0, 1, 2)):
         [
             windows.with_columns(
                 pl.lit("load").alias("range"),
+                pl.lit(900, pl.Int64).alias("begins"),
                 (50 * US + pl.when(pl.col("rank") == 1).then(int(extra_us * US)).otherwise(0))
                 .cast(pl.Int64)
                 .alias("ns"),
             ),
-            windows.with_columns(pl.lit("forward").alias("range"), pl.lit(500 * US, pl.Int64).alias("ns")),
+            windows.with_columns(
+                pl.lit("forward").alias("range"),
+                pl.lit(950, pl.Int64).alias("begins"),
+                pl.lit(500 * US, pl.Int64).alias("ns"),
+            ),
         ]
     )
     side = SimpleNamespace(run=SimpleNamespace(ranges=ranges), windows=windows, ranks=ranks)
     late = Lateness(1, 1.0, reason, called=True, lead=float(lead), pipelined=False)
-    return longer_range(side, SimpleNamespace(cells=cells), late)
+    group = windows.with_columns(pl.lit(launched, pl.Int64).alias("host_launch"))
+    return longer_range(side, SimpleNamespace(cells=cells), group, late)
 
 
 @pytest.mark.parametrize(("extra", "named"), [(4.9, False), (5.0, True), (400, True)])
@@ -156,3 +162,8 @@ def test_a_late_hosts_annotation_is_named_where_it_accounts_for_half_of_the_lead
 def test_no_annotation_is_named_for_another_reason_or_without_another_rank():
     assert longer(400, reason="compute") is None
     assert longer(400, ranks=(1,)) is None
+
+
+def test_an_annotation_behind_the_last_launch_is_not_why():
+    assert longer(400, launched=901) == ("load", 400 * US)
+    assert longer(400, launched=900) is None
