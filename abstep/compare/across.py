@@ -79,6 +79,7 @@ def collective_rows(
                 late_reason=late.reason,
                 late_called=late.called,
                 pipelined=late.pipelined,
+                late_sure=late.sure,
                 waited_for=None if late.rank is None or late.pipelined else waited_for(group),
                 late_lead=late.lead,
                 split_uncertain=mean_uncertainty(group),

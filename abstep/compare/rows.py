@@ -151,6 +151,7 @@ class CollectiveRow:
     late_called: bool = (
         False  # last in 60 % of instances, by more than 3 x the clock's spread: text may name it
     )
+    late_sure: bool = False  # the same, whatever held it
     pipelined: bool = False  # who arrives last was held by sends and receives: the schedule, not a late rank
     late_lead: float | None = None  # median time of the late rank after the second last
     waited_for: tuple[int, float] | None = (
