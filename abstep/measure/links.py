@@ -142,7 +142,9 @@ class _Linked:
     def _window_ends(self) -> Int64:
         """For each window the activity whose start ends it, -1 where its own work does."""
         line = self.line
-        opens = np.flatnonzero(line.kind <= Kind.COMMUNICATION)
+        opens = np.flatnonzero((line.kind <= Kind.COMMUNICATION) & (self.window >= 0))
+        # only a step's first: where times are whole microseconds others start at that instant too
+        opens = np.sort(opens[np.unique(self.window[opens], return_index=True)[1]])
         at = np.searchsorted(line.start[opens], line.window_end, side="left")
         found = opens[np.minimum(at, len(opens) - 1)] if len(opens) else np.full(len(at), -1)
         fits = (

@@ -127,7 +127,7 @@ def test_stops_are_those_of_the_threads_that_train():
     assert len(stops(line, of_a_loader.host_calls, run.threads).awaited) == 0
 
 
-def ahead(compute):
+def ahead(compute, more=()):
     """Each step opens with an all_gather that was launched long before, behind the step before's reduce_scatter."""
     activities, waits, steps = [], [], []
     for at in range(0, 5_000, 1_000):
@@ -138,6 +138,7 @@ def ahead(compute):
             kernel(at + 100, at + 100 + compute, launch=call + 20),
             collective(at + 500, at + 1_000, launch=call + 30, kind="reduce_scatter", group_size=2, bytes=8),
         ]
+        activities += [kernel(at + start, at + end, launch=call + 25, stream=8) for start, end in more]
         waits.append((7, 20, call + 15, call + 14))
     both = (
         tables(*activities, steps=steps, waits=waits, rank=rank, host="node", world_size=2) for rank in (0, 1)
@@ -151,6 +152,12 @@ def test_a_window_moves_by_its_own_collectives_and_not_below_its_compute(compute
     rows = ahead(compute).ideal
     assert rows.height == 8
     assert set(rows["gain_ns"]) == {gain}
+
+
+def test_a_window_ends_with_the_first_activity_of_the_next_whatever_else_starts_then():
+    """A kernel of its own, behind nothing, starts at that instant, and is what the next reduce_scatter waits for."""
+    rows = ahead(450, more=[(1_000, 1_001)]).ideal.sort("step", "rank")
+    assert rows["gain_ns"].to_list() == [500_000] * 2 + [499_000] * 6
 
 
 def brute(source, node, slack, nodes):
