@@ -154,6 +154,7 @@ class CollectiveRow:
     late_sure: bool = False  # the same, whatever held it
     pipelined: bool = False  # who arrives last was held by sends and receives: the schedule, not a late rank
     late_lead: float | None = None  # median time of the late rank after the second last
+    late_wait: float | None = None  # of peer_wait, what was for the late rank
     waited_for: tuple[int, float] | None = (
         None  # (rank, share of the waiting that was for it), the largest share
     )

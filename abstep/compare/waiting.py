@@ -32,8 +32,8 @@ def lateness_sentences(comparison: Comparison) -> Iterator[str]:
         if not rows:
             yield from _waited_for(side, own, step)
             continue
-        row = max(rows, key=lambda row: (row.late_reason != "queue", row.peer_wait or 0.0, row.collective))
-        if not step or (row.peer_wait or 0.0) < MATTERS * step:
+        row = max(rows, key=lambda row: (row.late_reason != "queue", row.late_wait or 0.0, row.collective))
+        if not step or (row.late_wait or 0.0) < MATTERS * step:
             continue
         yield _late(side, row)
     yield from _what_waited(comparison)
@@ -73,11 +73,11 @@ def _pipelined(side: str, rows: list[CollectiveRow], step: float | None) -> Iter
 def _late(side: str, row: CollectiveRow) -> str:
     doing = DOING.get(row.late_reason or "", "why is not recorded")
     to_root = row.collective in ROOTED and row.collective not in FROM_ROOT
-    who = "the root waits for it, and the others for the root" if to_root else "the other ranks wait for it"
+    who = "the root waits for it" if to_root else "the other ranks wait for it"
     return (
         f"In the {side}, rank {row.late_rank} arrives last in {pct_text(100 * (row.late_share or 0.0), sign=False)} of "
         f"{row.collective} instances{of_phase(row)}, by {time_text(row.late_lead)} (median), because {doing}: "
-        f"{who}, {time_text(row.peer_wait)} a step (mean over ranks)."
+        f"{who}, {time_text(row.late_wait)} a step (mean over ranks)."
     )
 
 

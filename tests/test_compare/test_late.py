@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from handmade import collective, joined, kernel, tables
 from test_report.sample import comparison
 
+from abstep.compare.build import CompareOptions, compare
 from abstep.compare.lateness import lateness, waited_for
 from abstep.compare.waiting import lateness_sentences
 from abstep.measure.ranks import bus_factor
+from abstep.measure.run import measure
+from abstep.windows import cut
 
 US = 1_000
 SCHEMA = {
@@ -162,6 +166,28 @@ def test_the_schedule_is_told_of_a_rank_that_is_surely_last_and_how_often():
     *_, text = told(pipelined=(True, True))
     assert "rank 1 arrives last, 70.0 % of the time, because it was held in send_recv" in text
     assert not any("schedule" in text for text in told(pipelined=(True, True), sure=False))
+
+
+def test_what_was_for_a_late_rank_is_not_all_waiting():
+    """Rank 1 is last in six of eight steps, by 40 us; rank 0 in two, by 200."""
+    traces = []
+    for rank in (0, 1):
+        spans = []
+        for n in range(9):
+            at, late = 1_000 * n, 200 * (rank == 0) if n % 4 == 3 else 40 * (rank == 1)
+            spans.append(kernel(at + 20, at + 90, launch=at + 5))
+            start = at + 100 + late
+            spans.append(collective(start, at + 500, launch=start - 3, group_ranks="0,1", group_size=2))
+            spans.append(kernel(at + 501, at + 600, launch=at + 400, name="update"))
+        steps = [(1_000 * n, 1_000 * n + 900) for n in range(9)]
+        traces.append(tables(*spans, steps=steps, rank=rank, host="node", world_size=2))
+    run = measure(cut(joined(*traces)))
+    found = compare(run, run, CompareOptions(warmup=0))
+    row = found.collectives[0]
+    assert (row.late_rank, row.late_share, row.late_called) == (1, 0.75, True)
+    assert (row.peer_wait, row.late_wait) == (pytest.approx(40 * US), pytest.approx(15 * US))
+    (text,) = (text for text in lateness_sentences(found) if "In the base, rank 1" in text)
+    assert "the other ranks wait for it, 15.0 us a step" in text
 
 
 @pytest.mark.parametrize(
