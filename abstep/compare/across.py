@@ -80,8 +80,12 @@ def collective_rows(
                 late_called=late.called,
                 pipelined=late.pipelined,
                 late_range=longer_range(side, weights, group, late),
+                late_sure=late.sure,
                 waited_for=None if late.rank is None or late.pipelined else waited_for(group),
                 late_lead=late.lead,
+                late_wait=None
+                if late.rank is None
+                else _mean(_waiting_for(group, late.rank), "peer_wait_ns"),
                 split_uncertain=mean_uncertainty(group),
                 blocks=_range(group, "blocks"),
                 threads=_range(group, "threads"),
@@ -98,6 +102,10 @@ def _mean(group: pl.DataFrame, name: str) -> float | None:
     if values.null_count() == len(values) or (strict and values.null_count()):
         return None
     return float((values.fill_null(0) * group["weight"]).sum())
+
+
+def _waiting_for(group: pl.DataFrame, rank: int) -> pl.DataFrame:
+    return group.filter(pl.col("last_rank") == rank)
 
 
 def _alone(group: pl.DataFrame, collective: str, isolated: Isolated | None) -> float | None:

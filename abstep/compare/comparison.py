@@ -102,8 +102,9 @@ class Ideal:
         together: max(compute, union of transport), mean over windows: each as long as measured, both started together.
         at_first_valid_launch: the step replayed with every collective at its first valid launch; None where what
             ends a window is not known.
-        kept_by: cause -> ns between `together` and the step: late_readiness, serialization, tail (exposed before
-            the optimizer), exposed_before_other_work, idle, other (contention, copies, incidental exposed time).
+        kept_by: cause -> ns between `together` and the step: late_readiness, pipeline (its schedule), serialization,
+            tail (exposed before the optimizer), exposed_before_other_work, idle, other (contention, copies,
+            incidental exposed time).
 
     """
 

@@ -9,6 +9,8 @@ import polars as pl
 from abstep.compare.sides import CELL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from abstep.compare.sides import MeasuredSide, Weights
 
 LATE_SHARE = 0.60
@@ -28,6 +30,7 @@ class Lateness(NamedTuple):
         called: whether text may call it late.
         lead: its median start after the second last, ns.
         pipelined: it was held by sends and receives: the schedule, never evidence of a late rank.
+        sure: it is last in 60 % of its instances, and its median lead exceeds 3 x the clock's spread.
 
     """
 
@@ -37,10 +40,11 @@ class Lateness(NamedTuple):
     called: bool
     lead: float | None
     pipelined: bool
+    sure: bool = False
 
 
 def lateness(group: pl.DataFrame) -> Lateness:
-    """Return who is late in a group of instances.
+    """Return who is late in instances of one role, which may be several groups of ranks.
 
     Text may call a rank late if it is last in 60 % of its instances, its median lead over the second last exceeds
     3 x the clock's spread, and the lead is not the pipeline's schedule.
@@ -53,26 +57,38 @@ def lateness(group: pl.DataFrame) -> Lateness:
         .group_by("rank", maintain_order=True)
         .agg(pl.col("instance").n_unique().alias("instances"))
     )
-    rank, times, instances = (
-        last.group_by("rank", maintain_order=True)
-        .agg(pl.col("instance").n_unique().alias("last"))
+    causes = {
+        row["rank"]: row for row in lead_parts(group).group_by("rank").agg(pl.col(CAUSES).sum()).to_dicts()
+    }
+    found = [
+        _of_rank(rank, times / instances, lead, spread, causes.get(rank, {}))
+        for rank, times, lead, spread, instances in last.group_by("rank", maintain_order=True)
+        .agg(
+            pl.col("instance").n_unique().alias("last"),
+            pl.col("lead_ns").median(),
+            pl.col("uncertain_ns").median(),
+        )
         .join(taking_part, on="rank", maintain_order="left")
         .sort(["last", "rank"], descending=[True, False])
-        .row(0)
-    )
-    own = last.filter(pl.col("rank") == rank)
-    lead, spread = own.select(pl.col("lead_ns").median(), pl.col("uncertain_ns").median()).row(0)
-    sums = lead_parts(group).filter(pl.col("rank") == rank).select(pl.col(CAUSES).sum()).row(0, named=True)
-    cause = max(CAUSES, key=lambda name: sums[name]) if any(sums.values()) else None
+        .iter_rows()
+    ]
+    # several groups share a role (each stage's replicas): who is late in its own group is not hidden by another's last
+    return max((late for late in found if late.called), key=lambda late: late.lead or 0.0, default=found[0])
+
+
+def _of_rank(rank: int, share: float, lead: float, spread: float, parts: Mapping[str, float]) -> Lateness:
+    """Return what is known of one rank: how often it is last, by how much, and what its lead is made of."""
+    cause = max(CAUSES, key=lambda name: parts[name]) if any(parts.get(name) for name in CAUSES) else None
     pipelined = cause == "pipeline"
-    share = times / instances
+    sure = share >= LATE_SHARE and lead > LATE_LEAD * spread
     return Lateness(
-        rank=int(rank),
+        rank=rank,
         share=share,
         reason=None if pipelined else cause,
-        called=share >= LATE_SHARE and lead > LATE_LEAD * spread and not pipelined,
+        called=sure and not pipelined,
         lead=float(lead),
         pipelined=pipelined,
+        sure=sure,
     )
 
 
@@ -159,13 +175,16 @@ def longer_range(
 def waited_for(group: pl.DataFrame) -> tuple[int, float] | None:
     """Return the rank for which most of the waiting was, and its share of all waiting; None without any.
 
-    Only instances whose lead exceeds 3 x the clock's spread count: a wait within it is for nobody.
+    Only instances whose lead exceeds 3 x the clock's spread count: a wait within it is for nobody. Where ranks wait
+    for a root that is not the last, it is the wait itself that has to.
     """
-    decided = group.filter(pl.col("lead_ns") > LATE_LEAD * pl.col("uncertain_ns"))
+    for_last = pl.col("last_rank") == pl.col("late_rank")
+    ahead = pl.when(for_last).then("lead_ns").otherwise("peer_wait_ns")
+    decided = group.filter(ahead > LATE_LEAD * pl.col("uncertain_ns"))
     by_rank = (
-        decided.group_by("late_rank")
+        decided.group_by("last_rank")
         .agg((pl.col("peer_wait_ns") * pl.col("weight")).sum().alias("waited"))
-        .sort(["waited", "late_rank"], descending=[True, False])
+        .sort(["waited", "last_rank"], descending=[True, False])
     )
     whole = float((group["peer_wait_ns"].fill_null(0) * group["weight"]).sum())
     if by_rank.is_empty() or whole <= 0:

@@ -76,7 +76,7 @@ def kernel_text(own: CollectiveRow) -> str:
 def evidence_sentences(comparison: Comparison) -> Iterator[str]:
     """Tell, in one sentence, what was recorded of pairs whose contention grew and differs between the runs."""
     grew = [row for row in comparison.contention if row.delta.verdict in GREW]
-    parts = [*_collectives_changed(comparison, {row.collective for row in grew})]
+    parts = [*_collectives_changed(comparison, tuple(row.slot for row in grew))]
     for row in grew[:PAIRS_NAMED]:
         parts += _pair_changed(row, MATTERS * (comparison.step_time.base or 0.0))
     parts = list(dict.fromkeys(parts))
@@ -84,13 +84,16 @@ def evidence_sentences(comparison: Comparison) -> Iterator[str]:
         yield f"Recorded beside it, as evidence and not as the cause: {'; '.join(parts)}."
 
 
-def _collectives_changed(comparison: Comparison, collectives: set[str]) -> Iterator[str]:
-    """Say where the kernels of these collectives take another number of thread blocks."""
-    seen: dict[str, dict[str, CollectiveRow]] = {}
+def _collectives_changed(comparison: Comparison, slots: tuple[str, ...]) -> Iterator[str]:
+    """Say where the kernels of these slots' collectives take another number of thread blocks."""
+    seen: dict[tuple[str, str], dict[str, CollectiveRow]] = {}
     for row in comparison.collectives:
-        if row.blocks is not None and row.collective in collectives:
-            seen.setdefault(named_row(row), {})[row.side] = row
-    for what, sides in sorted(seen.items()):
+        own = f"{row.phase}/{row.group}/{row.collective}/"
+        if row.blocks is not None and any(slot.startswith(own) for slot in slots):
+            seen.setdefault((named_row(row), row.group), {})[row.side] = row
+    names = [name for name, _ in seen]
+    for (name, group), sides in sorted(seen.items()):
+        what = f"{name} in {group}" if names.count(name) > 1 else name
         base, variant = sides.get("base"), sides.get("variant")
         if base is None or variant is None or base.blocks == variant.blocks:
             continue

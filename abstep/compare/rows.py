@@ -152,11 +152,13 @@ class CollectiveRow:
     late_called: bool = (
         False  # last in 60 % of instances, by more than 3 x the clock's spread: text may name it
     )
+    late_sure: bool = False  # the same, whatever held it
     pipelined: bool = False  # who arrives last was held by sends and receives: the schedule, not a late rank
     late_range: tuple[str, float] | None = (
         None  # a late host's annotation, and how much longer it took, ns a window
     )
     late_lead: float | None = None  # median time of the late rank after the second last
+    late_wait: float | None = None  # of peer_wait, what was for the late rank
     waited_for: tuple[int, float] | None = (
         None  # (rank, share of the waiting that was for it), the largest share
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.measure.matching import POINT_TO_POINT
+from abstep.measure.matching import FROM_ROOT, POINT_TO_POINT, ROOTED
 from abstep.model import Phase
 from abstep.units import name_text, pct_text, time_text
 
@@ -32,8 +32,8 @@ def lateness_sentences(comparison: Comparison) -> Iterator[str]:
         if not rows:
             yield from _waited_for(side, own, step)
             continue
-        row = max(rows, key=lambda row: (row.late_reason != "queue", row.peer_wait or 0.0, row.collective))
-        if not step or (row.peer_wait or 0.0) < MATTERS * step:
+        row = max(rows, key=lambda row: (row.late_reason != "queue", row.late_wait or 0.0, row.collective))
+        if not step or (row.late_wait or 0.0) < MATTERS * step:
             continue
         yield _late(side, row)
     yield from _what_waited(comparison)
@@ -56,12 +56,17 @@ def _waited_for(side: str, rows: list[CollectiveRow], step: float | None) -> Ite
 
 def _pipelined(side: str, rows: list[CollectiveRow], step: float | None) -> Iterator[str]:
     """Say where ranks wait for one that was itself held in sends and receives: nobody is late there."""
-    waits = [row for row in rows if row.pipelined and step and (row.peer_wait or 0.0) >= MATTERS * step]
+    waits = [
+        row
+        for row in rows
+        if row.pipelined and row.late_sure and step and (row.peer_wait or 0.0) >= MATTERS * step
+    ]
     for row in sorted(waits, key=lambda row: -(row.peer_wait or 0.0))[:1]:
         yield (
             f"In the {side}, the waiting in {named_row(row)}, {time_text(row.peer_wait)} a step "
-            f"(mean over ranks), follows the pipeline's schedule: rank {row.late_rank} arrives last because it was "
-            f"held in {POINT_TO_POINT}, which is no sign of a late rank."
+            f"(mean over ranks), follows the pipeline's schedule: rank {row.late_rank} arrives last, "
+            f"{pct_text(100 * (row.late_share or 0.0), sign=False)} of the time, because it was held in "
+            f"{POINT_TO_POINT}, which is no sign of a late rank."
         )
 
 
@@ -72,22 +77,26 @@ def _late(side: str, row: CollectiveRow) -> str:
         doing = (
             f"its host is {time_text(longer)} a step longer in {name_text(name, width=60)} than the others'"
         )
+    to_root = row.collective in ROOTED and row.collective not in FROM_ROOT
+    who = "the root waits for it" if to_root else "the other ranks wait for it"
     return (
         f"In the {side}, rank {row.late_rank} arrives last in {pct_text(100 * (row.late_share or 0.0), sign=False)} of "
-        f"{row.collective} instances{of_phase(row)}, by {time_text(row.late_lead)} (median), because {doing}: the "
-        f"other ranks wait for it, {time_text(row.peer_wait)} a step (mean over ranks)."
+        f"{row.collective} instances{of_phase(row)}, by {time_text(row.late_lead)} (median), because {doing}: "
+        f"{who}, {time_text(row.late_wait)} a step (mean over ranks)."
     )
 
 
 def _what_waited(comparison: Comparison) -> Iterator[str]:
     """Say whether waiting for another rank or transport changed, summed over all collectives."""
     sums: dict[tuple[str, str], float | None] = {}
+    # what follows the schedule on either side is left out of both, or leaving it out would be the change
+    scheduled = {_key(row) for row in comparison.collectives if row.pipelined}
     for name in ("peer_wait", "transport"):
         for side in ("base", "variant"):
             values = [
                 getattr(row, name)
                 for row in comparison.collectives
-                if row.side == side and row.collective != POINT_TO_POINT and not row.pipelined
+                if row.side == side and row.collective != POINT_TO_POINT and _key(row) not in scheduled
             ]
             sums[side, name] = None if not values or any(value is None for value in values) else sum(values)
     ours, theirs = sums["base", "peer_wait"], sums["variant", "peer_wait"]
@@ -110,10 +119,15 @@ def _what_waited(comparison: Comparison) -> Iterator[str]:
             if abs(waited) < abs(moved) / 2
             else "both changed"
         )
+    all_of = "all other collectives" if scheduled else "all collectives"
     yield (
-        f"Over all collectives, waiting for another rank went from {time_text(ours)} to {time_text(theirs)} a step and "
+        f"Over {all_of}, waiting for another rank went from {time_text(ours)} to {time_text(theirs)} a step and "
         f"transport from {time_text(before)} to {time_text(after)}: {what}."
     )
+
+
+def _key(row: CollectiveRow) -> tuple[str, str, str]:
+    return row.collective, row.group, row.phase
 
 
 def anything_changed(comparison: Comparison) -> bool:

@@ -142,7 +142,9 @@ class _Linked:
     def _window_ends(self) -> Int64:
         """For each window the activity whose start ends it, -1 where its own work does."""
         line = self.line
-        opens = np.flatnonzero(line.kind <= Kind.COMMUNICATION)
+        opens = np.flatnonzero((line.kind <= Kind.COMMUNICATION) & (self.window >= 0))
+        # only a step's first: where times are whole microseconds others start at that instant too
+        opens = np.sort(opens[np.unique(self.window[opens], return_index=True)[1]])
         at = np.searchsorted(line.start[opens], line.window_end, side="left")
         found = opens[np.minimum(at, len(opens) - 1)] if len(opens) else np.full(len(at), -1)
         fits = (
@@ -228,7 +230,10 @@ class _Linked:
         self._add(ahead, self.own[at], line.end[at] - line.end[ahead], self.window[at])
 
     def _readiness(self, collective: Int64) -> tuple[Int64, Int64, Int64]:
-        """What each collective's first valid launch waits for: its producers and its launch call."""
+        """What each collective's first valid launch waits for: its producers, its launch call and its window.
+
+        It may have been launched before its window begins, behind the step before; that moves nothing of this one.
+        """
         line, edges = self.line, self.needs.edges
         count = len(line.start)
         number = np.full(count, -1, dtype=np.int64)
@@ -251,10 +256,13 @@ class _Linked:
         limit = np.where(fixed, FIXED, self.own[limit])
         unknown = line.launch[collective] == NEVER
         launched = np.where(unknown, FIXED, self._launched(collective, self.window[collective]))
+        own = np.minimum(np.searchsorted(line.windows, self.window[collective]), len(line.windows) - 1)
+        whole = line.windows[own] == self.window[collective]
+        begins = np.where(whole, line.window_start[own], line.start[collective])
         return (
-            np.concatenate([member, np.arange(len(collective))]),
-            np.concatenate([limit, launched]),
-            np.concatenate([at, np.where(unknown, line.start[collective], line.launch[collective])]),
+            np.concatenate([member, *(np.arange(len(collective)),) * 2]),
+            np.concatenate([limit, launched, np.full(len(collective), FIXED)]),
+            np.concatenate([at, np.where(unknown, line.start[collective], line.launch[collective]), begins]),
         )
 
 

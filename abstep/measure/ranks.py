@@ -197,12 +197,12 @@ def split_parts(parts: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
 def _several_groups(files: pl.DataFrame) -> bool:
     """Whether the job is recorded to have process groups with different members."""
     members = {
-        tuple(group.get("ranks") or ())
+        json.dumps(group["ranks"])
         for text in files["groups"].drop_nulls().unique()
         for group in json.loads(text)
-        if isinstance(group, dict) and group.get("pg_size", 2) > 1
+        if isinstance(group, dict) and group.get("pg_size") not in (0, 1) and group.get("ranks")
     }
-    return len(members - {()}) > 1
+    return len(members) > 1
 
 
 def _not_first() -> pl.Expr:

@@ -215,7 +215,7 @@ def combine(run: CutRun, ranks: Sequence[RankMeasure]) -> MeasuredRun:
         path=dependency_paths(chains, completed, across.instances, across.clock),
         violations=violations(launched, of("early")),
         ideal=ideals(completed, across.instances).join(
-            replayed([own for rank in ranks for own in rank.links], across.instances),
+            replayed([own for rank in ranks for own in rank.links], across.instances, completed),
             on="window",
             how="left",
             maintain_order="left",

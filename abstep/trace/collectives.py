@@ -11,14 +11,15 @@ import polars as pl
 from abstep.trace.columns import NONE, at
 from abstep.trace.gather import META_FIELDS, ON_DEVICE, ON_HOST
 from abstep.trace.metadata import (
-    bytes_of_type,
     collective_of,
     element_counts,
     first_type,
+    message_bytes,
     message_elements,
     peer_of,
     ranks_text,
     reduction_of,
+    small_int,
 )
 from abstep.trace.recorded import Recorded
 from abstep.trace.tables import COLLECTIVES, frame
@@ -105,14 +106,13 @@ def _facts_of(
     known = {
         field: next((s[field] for s in sources if s[field] not in (None, b"")), None) for field in META_FIELDS
     }
-    size = known["group_size"] if known["group_size"] is not None else group.get("group_size")
+    size = small_int(known["group_size"] if known["group_size"] is not None else group.get("group_size"))
     dtype = known["dtype"]
     count = message_elements(kind, known["in_nelems"], known["out_nelems"], size)
     if count is None:
         shown, found = _from_shapes([source for source in sources if source["dims"]])
         dtype = dtype or found
         count = message_elements(kind, shown, None, size)
-    width = bytes_of_type(dtype) if dtype else None
     said_group = any(known[field] is not None for field in ("group_name", "group_desc", "group_size"))
     return {
         "collective": kind,
@@ -121,7 +121,7 @@ def _facts_of(
         "group_desc": known["group_desc"] if said_group else group.get("group_desc"),
         "group_size": size,
         "group_ranks": _ranks(known, group),
-        "bytes": count * width if count is not None and width is not None else None,
+        "bytes": message_bytes(count, dtype),
         "dtype": dtype,
         "reduction": reduction_of(kernel),
         "peer": peer_of(kind, known["peer"]),
@@ -153,12 +153,12 @@ def sole_group(groups: list[Any]) -> dict[str, Any]:
         return {}
     group = groups[0]
     ranks = group.get("ranks")
-    whole = isinstance(ranks, list) and ranks and all(type(rank) is int for rank in ranks)
+    whole = isinstance(ranks, list) and ranks and all(small_int(rank) is not None for rank in ranks)
     size = group.get("pg_size")
     return {
         "group_name": _plain(group.get("pg_name")),
         "group_desc": _plain(group.get("pg_desc")),
-        "group_size": size if type(size) is int and 0 <= size < 2**31 else None,
+        "group_size": small_int(size),
         "group_ranks": ",".join(map(str, ranks)) if whole else None,  # type: ignore[arg-type] # whole says list
     }
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from abstep.trace.tables import FileTables
 
 #: Changes when the same file would give other tables, so that stored ones are read again.
-READER_VERSION = 2
+READER_VERSION = 3
 
 
 def read_trace(path: Path, on_bytes: Callable[[int], None] | None = None) -> FileTables:

@@ -37,7 +37,7 @@ class Args(Struct, gc=False):
     group_desc: str | None = msgspec.field(default=None, name="Process Group Description")
     group_ranks: Raw = msgspec.field(default=_NONE, name="Process Group Ranks")
     seq: Int64 | None = msgspec.field(default=None, name="Seq")
-    peer: Int64 | str | float | None = msgspec.field(default=None, name="Rank")
+    peer: Raw = msgspec.field(default=_NONE, name="Rank")
     wait_on_stream: Int64 | None = None
     wait_on_record: Int64 | None = msgspec.field(default=None, name="wait_on_cuda_event_record_corr_id")
     name: Raw = _NONE

@@ -37,7 +37,7 @@ META_FIELDS = (
     "dims",
     "types",
 )
-_RAW = ("group_ranks", "dims", "types")
+_RAW = ("group_ranks", "peer", "dims", "types")
 ON_DEVICE, ON_HOST = 0, 1
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from abstep.trace.columns import at
 from abstep.trace.gather import META_FIELDS, ON_HOST
-from abstep.trace.metadata import bytes_of_type, collective_of, element_counts, first_type
+from abstep.trace.metadata import collective_of, element_counts, first_type, message_bytes
 from abstep.trace.recorded import Recorded
 from abstep.trace.tables import COLLECTIVES, frame
 
@@ -130,11 +130,10 @@ def _facts_of(row: list[int], facts: list[tuple[Any, ...]], texts: list[str]) ->
         count = counts[1 if second else 0] if counts else None
     elif own >= 0 and kind != "all_gather":  # gloo lists an all_gather's outputs too
         count = sum(element_counts(facts[own][_DIMS])) or None
-    width = bytes_of_type(dtype) if dtype else None
     return {
         "collective": kind,
         "source": source,
-        "bytes": count * width if count is not None and width is not None else None,
+        "bytes": message_bytes(count, dtype),
         "dtype": dtype,
         "reduction": None,
         "peer": None,

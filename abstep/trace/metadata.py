@@ -27,6 +27,9 @@ _KINDS = (
     ("memcpy", "send_recv"),
 )
 _REDUCTIONS = re.compile(r"_(Sum|Avg|SumPostDiv|PreMulSum|Max|Min|MinMax|Prod)(?=_|\(|$)")
+_DIGITS = 10
+_MOST_BYTES = 2**50
+"""More than any message has; sums of many such stay within the tables' integers."""
 _SIZES = {
     "float": 4,
     "float32": 4,
@@ -73,14 +76,26 @@ def reduction_of(kernel: str) -> str | None:
     return {"SumPostDiv": "avg", "PreMulSum": "sum"}.get(found.group(1), found.group(1).lower())
 
 
-def peer_of(kind: str, rank: object) -> int | None:
+def peer_of(kind: str, raw: bytes | None) -> int | None:
     """Return the rank within its group that a collective's record names; null where it names none.
 
     Recorders write one `Rank`: the root of a rooted collective, the other side of a send or recv, and of every
     other kind only the rank that records.
     """
     named = kind in ("broadcast", "reduce", "gather", "scatter", "send", "recv")
-    return rank if named and type(rank) is int and 0 <= rank < 2**31 else None
+    return small_int(int(raw)) if named and raw and raw.isdigit() and len(raw) <= _DIGITS else None
+
+
+def small_int(value: object) -> int | None:
+    """Return a count or rank that the tables can hold; null for anything else."""
+    return value if type(value) is int and 0 <= value < 2**31 else None
+
+
+def message_bytes(elements: int | None, dtype: str | None) -> int | None:
+    """Return the bytes of a message; null where its elements or their type are not known, or beyond belief."""
+    width = bytes_of_type(dtype) if dtype else None
+    whole = elements * width if elements is not None and width is not None else None
+    return whole if whole is not None and 0 <= whole < _MOST_BYTES else None
 
 
 def bytes_of_type(dtype: str) -> int | None:
@@ -156,4 +171,5 @@ def ranks_text(raw: bytes) -> str | None:
     if not text.startswith("[") or not text.endswith("]") or "..." in text:
         return None
     ranks = [part.strip() for part in text[1:-1].split(",")]
-    return ",".join(ranks) if all(part.isdigit() for part in ranks) else None
+    known = all(part.isascii() and part.isdigit() and len(part) <= _DIGITS for part in ranks)
+    return ",".join(ranks) if known and all(int(part) < 2**31 for part in ranks) else None

@@ -84,6 +84,31 @@ def test_nothing_is_told_of_what_did_not_change_or_is_known_of_one_side(grown):
     assert not list(evidence_sentences(replace(grown, contention=tuple(rows))))
 
 
+def test_thread_blocks_are_compared_within_the_slots_collectives_only(grown):
+    """A group or phase that is no pair's, or that one side alone has, says nothing of the pair."""
+    grew = next(row for row in grown.contention if row.delta.verdict in GREW)
+    base, variant = (
+        next(
+            row
+            for row in grown.collectives
+            if row.side == side and grew.slot.startswith(f"{row.phase}/{row.group}/{row.collective}/")
+        )
+        for side in ("base", "variant")
+    )
+
+    def told(*rows):
+        return " ".join(evidence_sentences(replace(grown, collectives=rows)))
+
+    more = replace(variant, blocks=(16, 16))
+    assert f"{base.collective} of the {base.phase} took 8 thread blocks in the base and 16" in told(
+        base, more
+    )
+    assert "thread blocks" not in told(base, variant, replace(more, group="another"))
+    assert "thread blocks" not in told(base, replace(more, group="another"))
+    elsewhere = [replace(row, phase="other") for row in (base, more)]
+    assert "thread blocks" not in told(base, variant, *elsewhere)
+
+
 @pytest.mark.parametrize("verdict", ["shrank", "unchanged", "inconclusive", None])
 def test_nothing_is_told_of_pairs_that_did_not_grow(grown, verdict):
     rows = [replace(row, delta=replace(row.delta, verdict=verdict)) for row in grown.contention]

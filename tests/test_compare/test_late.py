@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from handmade import collective, joined, kernel, tables
+from test_report.sample import comparison
 
-from abstep.compare.lateness import Lateness, lateness, longer_range
+from abstep.compare.build import CompareOptions, compare
+from abstep.compare.lateness import Lateness, lateness, longer_range, waited_for
+from abstep.compare.waiting import lateness_sentences
 from abstep.measure.ranks import bus_factor
+from abstep.measure.run import measure
+from abstep.windows import cut
 
 US = 1_000
 SCHEMA = {
@@ -107,6 +114,81 @@ def test_a_rank_held_in_sends_and_receives_is_never_called_late(passed, busy, pi
     assert found.pipelined is pipelined
     assert found.called is not pipelined
     assert found.reason == (None if pipelined else "compute" if busy[1] else "host")
+
+
+def replicas(lead):
+    """Ranks 0, 1 and 2, 3 are two stages' replicas: rank 1 is held in its sends, rank 3 computes longer."""
+    held = group(1, 1, 1, lead=20 * US, passed=(0, 30 * US))
+    own = group(1, 1, 1, lead=lead, busy=(100 * US, 130 * US))
+    return pl.concat([held, own.with_columns(pl.col("rank", "late_rank") + 2, pl.col("instance") + 3)])
+
+
+def test_who_is_late_in_its_stage_is_not_hidden_by_whom_the_schedule_holds_in_another():
+    found = lateness(replicas(9 * US))
+    assert (found.rank, found.share, found.reason, found.called) == (3, 1.0, "compute", True)
+    within_the_clock = lateness(replicas(2 * US))
+    assert (within_the_clock.rank, within_the_clock.pipelined, within_the_clock.called) == (1, True, False)
+
+
+def test_of_several_called_late_the_one_furthest_behind():
+    other = group(1, 1, 1, lead=40 * US).with_columns(pl.col("rank", "late_rank") + 2, pl.col("instance") + 9)
+    assert lateness(pl.concat([group(1, 1, 1, 1), other])).rank == 3
+
+
+@pytest.mark.parametrize(("wait", "found"), [(30 * US, (1, 0.75)), (2 * US, (2, 10 / 12))])
+def test_waiting_for_the_root_of_a_reduce_is_not_for_the_last_rank(wait, found):
+    """Rank 0 waits for the root, 1; only the root waits for rank 2, which is the last."""
+    told = {"rank": [0, 1, 2], "last_rank": [1, 2, 2], "late_rank": [2] * 3, "lead_ns": [10 * US] * 3}
+    rows = pl.DataFrame(told | {"peer_wait_ns": [wait, 10 * US, 0], "uncertain_ns": [1.0 * US] * 3})
+    assert waited_for(rows.with_columns(weight=0.5)) == found
+
+
+def told(*, pipelined, sure=True):
+    """Base and variant: 1 ms of waiting in a step of some 100 ms becomes 40 ms; who is last follows the schedule."""
+    told = comparison()
+    row = replace(
+        told.collectives[0], collective="all_reduce", late_rank=1, late_share=0.7, late_called=False
+    )
+    rows = [
+        replace(row, side=side, peer_wait=wait, transport=1e6, pipelined=held, late_sure=sure)
+        for side, wait, held in (("base", 1e6, pipelined[0]), ("variant", 4e7, pipelined[1]))
+    ]
+    return list(lateness_sentences(replace(told, collectives=tuple(rows))))
+
+
+def test_what_follows_the_schedule_on_one_side_is_no_change_of_waiting():
+    """Left out on one side only, it would read as 39 or 40 ms more or less waiting for a late rank."""
+    assert any("Over all collectives, waiting" in text for text in told(pipelined=(False, False)))
+    for held in ((True, False), (False, True), (True, True)):
+        assert not any("waiting for another rank went" in text for text in told(pipelined=held))
+
+
+def test_the_schedule_is_told_of_a_rank_that_is_surely_last_and_how_often():
+    *_, text = told(pipelined=(True, True))
+    assert "rank 1 arrives last, 70.0 % of the time, because it was held in send_recv" in text
+    assert not any("schedule" in text for text in told(pipelined=(True, True), sure=False))
+
+
+def test_what_was_for_a_late_rank_is_not_all_waiting():
+    """Rank 1 is last in six of eight steps, by 40 us; rank 0 in two, by 200."""
+    traces = []
+    for rank in (0, 1):
+        spans = []
+        for n in range(9):
+            at, late = 1_000 * n, 200 * (rank == 0) if n % 4 == 3 else 40 * (rank == 1)
+            spans.append(kernel(at + 20, at + 90, launch=at + 5))
+            start = at + 100 + late
+            spans.append(collective(start, at + 500, launch=start - 3, group_ranks="0,1", group_size=2))
+            spans.append(kernel(at + 501, at + 600, launch=at + 400, name="update"))
+        steps = [(1_000 * n, 1_000 * n + 900) for n in range(9)]
+        traces.append(tables(*spans, steps=steps, rank=rank, host="node", world_size=2))
+    run = measure(cut(joined(*traces)))
+    found = compare(run, run, CompareOptions(warmup=0))
+    row = found.collectives[0]
+    assert (row.late_rank, row.late_share, row.late_called) == (1, 0.75, True)
+    assert (row.peer_wait, row.late_wait) == (pytest.approx(40 * US), pytest.approx(15 * US))
+    (text,) = (text for text in lateness_sentences(found) if "In the base, rank 1" in text)
+    assert "the other ranks wait for it, 15.0 us a step" in text
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from handmade import collective, joined, kernel, tables
 from synth import Job, simulate
 from synth.model import Clock
 
+from abstep.measure import replay
+from abstep.measure.dependencies import FAR
 from abstep.measure.run import measure
 from abstep.measure.stops import stops
 from abstep.measure.timeline import timelines
@@ -122,3 +125,72 @@ def test_stops_are_those_of_the_threads_that_train():
     assert found.before.tolist()[:6] == [-1, 0, 0, 0, 1, 1]
     of_a_loader = stuck(0, 505, thread=7)
     assert len(stops(line, of_a_loader.host_calls, run.threads).awaited) == 0
+
+
+def ahead(compute, more=()):
+    """Each step opens with an all_gather that was launched long before, behind the step before's reduce_scatter."""
+    activities, waits, steps = [], [], []
+    for at in range(0, 5_000, 1_000):
+        call = at - 900
+        steps.append((call, call + 400))
+        activities += [
+            collective(at, at + 100, launch=call + 10, kind="all_gather", group_size=2, bytes=8),
+            kernel(at + 100, at + 100 + compute, launch=call + 20),
+            collective(at + 500, at + 1_000, launch=call + 30, kind="reduce_scatter", group_size=2, bytes=8),
+        ]
+        activities += [kernel(at + start, at + end, launch=call + 25, stream=8) for start, end in more]
+        waits.append((7, 20, call + 15, call + 14))
+    both = (
+        tables(*activities, steps=steps, waits=waits, rank=rank, host="node", world_size=2) for rank in (0, 1)
+    )
+    return measure(cut(joined(*both)))
+
+
+@pytest.mark.parametrize(("compute", "gain"), [(450, 500_000), (800, 200_000)])
+def test_a_window_moves_by_its_own_collectives_and_not_below_its_compute(compute, gain):
+    """The reduce_scatter can go 500 us ahead, to where its window begins; not the window's own beginning."""
+    rows = ahead(compute).ideal
+    assert rows.height == 8
+    assert set(rows["gain_ns"]) == {gain}
+
+
+def test_a_window_ends_with_the_first_activity_of_the_next_whatever_else_starts_then():
+    """A kernel of its own, behind nothing, starts at that instant, and is what the next reduce_scatter waits for."""
+    rows = ahead(450, more=[(1_000, 1_001)]).ideal.sort("step", "rank")
+    assert rows["gain_ns"].to_list() == [500_000] * 2 + [499_000] * 6
+
+
+def brute(source, node, slack, nodes):
+    earlier = [0] + [FAR] * (nodes - 1)
+    for _ in range(nodes):
+        for a, b, by in zip(source, node, slack, strict=True):
+            earlier[b] = min(earlier[b], earlier[a] + by)
+    return earlier
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_shortest_paths_are_found_around_circles_too(seed):
+    random = np.random.default_rng(seed)
+    nodes, count = int(random.integers(2, 30)), int(random.integers(0, 100))
+    source, node = random.integers(0, nodes, count), random.integers(1, nodes, count)
+    slack = random.integers(0, 6, count) * random.integers(0, 2, count)
+    found = replay._earlier(source, node, slack, nodes)
+    assert found.tolist() == brute(source.tolist(), node.tolist(), slack.tolist(), nodes)
+
+
+def test_every_link_is_followed_once(monkeypatch):
+    """A host that runs ahead ever further: each activity could be earlier than its launch allows the first."""
+    count = 2_000
+    followed = []
+
+    def counted(low, high):
+        followed.append(int((high - low).sum()))
+        return expand(low, high)
+
+    expand = replay.expand
+    monkeypatch.setattr(replay, "expand", counted)
+    nodes = np.arange(1, count + 1)
+    source, node = np.concatenate([0 * nodes, nodes[:-1]]), np.concatenate([nodes, nodes[1:]])
+    slack = np.concatenate([1_000 * nodes, 0 * nodes[1:]])
+    assert set(replay._earlier(source, node, slack, count + 1)[1:]) == {1_000}
+    assert sum(followed) == len(source)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from handmade import collective, joined, kernel, tables
 
@@ -133,3 +135,17 @@ def test_sends_in_a_group_of_four_are_paired_by_the_ranks_they_name():
         (2, "recv", 0, 10_000, None),
     ]
     assert run.across.unmatched.is_empty()
+
+
+@pytest.mark.parametrize(
+    "odd", [{"pg_size": "two"}, {"pg_size": None}, {"ranks": 5}, {"ranks": [[0], [1]]}, {}]
+)
+def test_groups_recorded_oddly_are_no_error(odd):
+    """What pg_config holds is kept as recorded: here groups whose size or ranks are of another type."""
+    groups = json.dumps([{"pg_name": "0", "pg_size": 2, "ranks": [0, 1]} | odd, "odd"])
+    step = [kernel(10, 15, launch=5), collective(20, 90, launch=17, group_size=2, bytes=8)]
+    traces = [
+        tables(*step, steps=[(0, 190)], rank=rank, host="node", world_size=2, groups=groups)
+        for rank in (0, 1)
+    ]
+    assert measure(cut(joined(*traces))).across.unmatched.is_empty()

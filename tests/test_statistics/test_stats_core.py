@@ -163,6 +163,18 @@ def test_eight_and_nine_windows_have_fewer_degrees_of_freedom_where_neighbours_a
     assert found.df == pytest.approx(np.where(alike, np.maximum(0.7 * plain.df, 0.5), plain.df))
 
 
+@pytest.mark.parametrize("n", range(8, 20))
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
+def test_no_interval_of_few_windows_is_narrower_for_being_guarded(n, level):
+    """Least of all that of 90 %, from which a figure is called unchanged."""
+    random = np.random.default_rng(n)
+    a, b = random.normal(size=(2, 200, n)).cumsum(axis=-1) * 1e6
+    b += np.array([0.0, 1e6, 1e7, 1e8]).repeat(50)[:, None]
+    careful, bare = two_sample(a, b), two_sample(a, b, guard=False)
+    assert (careful.p() >= bare.p() * (1 - 1e-9)).all()
+    assert (careful.half_width(level) >= bare.half_width(level) * (1 - 1e-9)).all()
+
+
 @pytest.mark.parametrize("n", [8, 12])
 def test_paired_differences_that_are_alike_are_looked_at_more_carefully(n):
     d = walks(7, n) + 0.3

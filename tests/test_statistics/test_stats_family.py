@@ -136,6 +136,17 @@ def test_a_family_whose_windows_are_alike_has_the_guard_from_8_windows(n):
         assert (guarded > without).any() == (rho > 0 and n >= 8)
 
 
+@pytest.mark.parametrize("n", [8, 12, 19])
+def test_no_interval_of_few_windows_is_narrower_for_the_guard(n):
+    """Of a difference far from 0 the larger p may come with the narrower interval."""
+    for seed in range(20):
+        a, b = rows(seed, 40, n, 0.7), rows(seed + 100, 40, n, 0.7) + 200
+        careful = family_two_sample(a, b, resolution=0)
+        plain = family_two_sample(a, b, resolution=0, guard=False)
+        for level in (0.9, 0.95):
+            assert (careful.half_width(level) >= plain.half_width(level) * (1 - 1e-9)).all()
+
+
 def pattern(text):
     return np.array([[c == "#" for c in text]])
 

@@ -187,35 +187,6 @@ def test_metadata_on_the_kernel_and_on_its_range(read: Any) -> None:
     assert [row["dtype"] for row in rows] == ["BFloat16", "BFloat16", "float", None]
 
 
-@pytest.mark.parametrize(
-    ("name", "rank", "peer"),
-    [
-        ("broadcast", 2, 2),
-        ("reduce", 0, 0),
-        ("gather", 1, 1),
-        ("scatter", 3, 3),
-        ("send", 3, 3),
-        ("recv", 1, 1),
-        ("allreduce", 2, None),
-        ("_allgather_base", 2, None),
-        ("broadcast", "2", None),
-        ("broadcast", -1, None),
-        ("broadcast", None, None),
-    ],
-)
-def test_the_rank_a_record_names_is_a_root_or_a_peer_only_where_the_kind_has_one(
-    read: Any, name: str, rank: object, peer: int | None
-) -> None:
-    said = {"Collective name": name, "Group size": 4, "Rank": rank}
-    tables = read(
-        op("record_param_comms", 0, 50, **said),
-        call(1, 10),
-        kernel(1, 200, 5, "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"),
-    )
-    assert tables.collectives["peer"].to_list() == [peer]
-    assert tables.facts.odd_events == 0
-
-
 def test_the_only_group_is_everyones(read: Any) -> None:
     info = {
         "rank": 0,

@@ -50,7 +50,8 @@ ANYTHING = st.recursive(
 )
 FIELDS = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args"]
 ARGS = ["correlation", "stream", "device", "bytes", "grid", "block", "Input Dims", "Input type", "Collective name",
-        "In msg nelems", "Group size", "dtype", "Process Group Ranks", "Seq", "wait_on_stream", "name"]  # fmt: skip
+        "In msg nelems", "Group size", "dtype", "Process Group Ranks", "Seq", "Rank", "wait_on_stream",
+        "name"]  # fmt: skip
 EVENTS = st.dictionaries(st.sampled_from(FIELDS), ANYTHING).flatmap(
     lambda event: st.fixed_dictionaries(
         {

@@ -45,11 +45,15 @@ PAIRED_PRIOR = Prior(10.0, 0.35)
 
 @dataclass(frozen=True)
 class Estimate:
-    """k differences, their standard errors and degrees of freedom; each (k,)."""
+    """k differences, their standard errors and degrees of freedom; each (k,).
+
+    No interval is narrower than that of `least`, whose degrees of freedom may differ.
+    """
 
     delta: Floats
     se: Floats
     df: Floats
+    least: Estimate | None = None
 
     def p(self) -> Floats:
         """Return the two-sided p of no difference, (k,); 1 where the difference is 0."""
@@ -59,7 +63,8 @@ class Estimate:
 
     def half_width(self, level: float) -> Floats:
         """Return half the width of the two-sided interval of that level (0..1), (k,)."""
-        return np.asarray(special.t_quantile(0.5 + level / 2, self.df) * self.se, dtype=np.float64)
+        own = np.asarray(special.t_quantile(0.5 + level / 2, self.df) * self.se, dtype=np.float64)
+        return own if self.least is None else np.maximum(own, self.least.half_width(level))
 
 
 def centred(x: Floats) -> Floats:
@@ -184,8 +189,8 @@ def guarded(core: Estimate, sides: tuple[Floats, ...], least: float) -> Estimate
     windows had begun with a ramp. Hence, only in rows whose neighbours are alike, the same guard from 10 windows (and
     an interval no narrower than either's), and fewer degrees of freedom for 8 and 9. With a correlation of .3 it costs
     5 points of finding +5 % in 10 windows, nothing at 5 to 7 and nothing measurable from 20 on
-    (tests/bench/calibration/README.md). Wider measures that
-    were tried and not taken: the guard in all rows, which costs more; a higher rho, which costs most.
+    (tests/bench/calibration/README.md). Wider measures that were tried and not taken: the guard in all rows, which
+    costs more; a higher rho, which costs most.
 
     Args:
         core: of rows (k, n_s).
@@ -207,8 +212,11 @@ def guarded(core: Estimate, sides: tuple[Floats, ...], least: float) -> Estimate
     own = careful.half_width(0.95)
     both = np.maximum(core.half_width(0.95), cosine.half_width(0.95))
     wider = np.divide(both, own, out=np.ones_like(own), where=own > 0)
-    return replace(
-        core, se=np.where(alike, wider * careful.se, core.se), df=np.where(alike, careful.df, core.df)
+    return Estimate(
+        core.delta,
+        np.where(alike, wider * careful.se, core.se),
+        np.where(alike, careful.df, core.df),
+        least=core,  # few degrees of freedom make a wide 95 % interval, and yet a narrower one of 90 %
     )
 
 
