@@ -44,9 +44,8 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
     kept = by_instance.join(
         _pipelined(side.instances), on="row", how="left", maintain_order="left"
     ).with_columns((pl.col("peer_wait_ns") * pl.col("pipelined").fill_null(0.0)).alias("pipelined"))
-    kept = kept.with_columns(pl.min_horizontal("transport_ns", "queue_ns").alias("queued")).with_columns(
-        (pl.col("transport_ns") - pl.col("queued")).alias("rest")
-    )
+    gained = None if own["gain_ns"].null_count() else weights.total(own.select(*CELL, "gain_ns"), "gain_ns")
+    kept = _queued(kept, weights, gained)
     late = weights.total(kept.select(*CELL, "peer_wait_ns"), "peer_wait_ns")
     pipelined = weights.total(kept.select(*CELL, "pipelined"), "pipelined")
     queued = weights.total(kept.select(*CELL, "queued"), "queued")
@@ -63,8 +62,20 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
         "idle": idle,
     }
     parts["other"] = step - bound - sum(parts.values())
-    gained = None if own["gain_ns"].null_count() else weights.total(own.select(*CELL, "gain_ns"), "gain_ns")
     return Ideal(bound, None if gained is None else step - gained, parts)
+
+
+def _queued(kept: pl.DataFrame, weights: Weights, gained: float | None) -> pl.DataFrame:
+    """Divide each instance's exposed transport into what queueing costs the step, and the rest: queued, rest.
+
+    An instance costs no more than it queued. Together they cost no more than the replay gains without any queue: what
+    queues behind a collective that itself waits for a late rank costs nothing.
+    """
+    kept = kept.with_columns(pl.min_horizontal("transport_ns", "queue_ns").cast(pl.Float64).alias("queued"))
+    whole = weights.total(kept.select(*CELL, "queued"), "queued")
+    if gained is not None and whole > gained:
+        kept = kept.with_columns(pl.col("queued") * (gained / whole))
+    return kept.with_columns((pl.col("transport_ns") - pl.col("queued")).alias("rest"))
 
 
 def _pipelined(instances: pl.DataFrame) -> pl.DataFrame:

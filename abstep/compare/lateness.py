@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LATE_SHARE = 0.60
 LATE_LEAD = 3.0
 HALF = 0.5
-CAUSES = ("pipeline", "compute", "host", "queue")
+CAUSES = ("pipeline", "compute", "host", "queue", "unknown")
 
 
 class Lateness(NamedTuple):
@@ -26,7 +26,8 @@ class Lateness(NamedTuple):
         rank: the rank that most often arrives last, of the instances it takes part in; None where not known.
         share: of those, how often (0..1).
         reason: what its lateness is made of: its own longer compute, its host, or its stream still carrying
-            another collective (queue); None where not known, or where it is the pipeline's schedule.
+            another collective (queue); None where not known (a copy it waited for, say), or where it is the
+            pipeline's schedule.
         called: whether text may call it late.
         lead: its median start after the second last, ns.
         pipelined: it was held by sends and receives: the schedule, never evidence of a late rank.
@@ -84,7 +85,7 @@ def _of_rank(rank: int, share: float, lead: float, spread: float, parts: Mapping
     return Lateness(
         rank=rank,
         share=share,
-        reason=None if pipelined else cause,
+        reason=None if cause in ("pipeline", "unknown") else cause,
         called=sure and not pipelined,
         lead=float(lead),
         pipelined=pipelined,
@@ -97,30 +98,32 @@ def lead_parts(instances: pl.DataFrame) -> pl.DataFrame:
 
     It splits at the late rank's own first valid launch: what it queued after that is queue. Of the rest, what it
     stood longer in sends and receives than the other ranks is the pipeline's; what its compute since the window's
-    start exceeds theirs is compute; what it stood waiting for other collectives longer than they did is queue too;
-    the remainder is host.
+    start exceeds theirs is compute; what it stood waiting for other collectives longer than they did is queue too; what
+    its host launched later than theirs is host; what remains is unknown.
 
     Returns:
-        instance, rank (the late one), pipeline, compute, host, queue (Float64 ns); no row where nobody is late or
-        its launch is not known.
+        instance, rank (the late one), pipeline, compute, host, queue, unknown (Float64 ns); no row where nobody is
+        late or its launch is not known.
 
     """
     others = pl.col("rank") != pl.col("late_rank")
-    names = ("busy_ns", "waited_ns", "pipeline_ns")
+    names = ("busy_ns", "waited_ns", "pipeline_ns", "launched_ns")
+    # on the common clock, from the first rank's start
+    launched = pl.col("lateness_ns") - (pl.col("start_ns") - pl.col("host_launch"))
     usual = [pl.col(name).filter(others).median().over("instance").alias(f"usual_{name}") for name in names]
     own = (
-        instances.with_columns(usual)
+        instances.with_columns(launched.alias("launched_ns"))
+        .with_columns(usual)
         .filter(pl.col("rank") == pl.col("late_rank"))
         .drop_nulls(["lead_ns", "queue_ns", "busy_ns", "usual_busy_ns"])
     )
-    longer, held, passed = (
-        (pl.col(name) - pl.col(f"usual_{name}")).clip(0, None)
-        for name in ("busy_ns", "waited_ns", "pipeline_ns")
+    longer, held, passed, later = (
+        (pl.col(name) - pl.col(f"usual_{name}")).clip(0, None).fill_null(0) for name in names
     )
     lead = pl.col("lead_ns").cast(pl.Float64)
     queued = pl.min_horizontal(lead, pl.col("queue_ns").cast(pl.Float64))
     left = own.with_columns(queued.alias("queued"), (lead - queued).alias("left"))
-    for name, most in (("pipeline", passed), ("compute", longer), ("carried", held)):
+    for name, most in (("pipeline", passed), ("compute", longer), ("carried", held), ("host", later)):
         left = left.with_columns(pl.min_horizontal("left", most).alias(name)).with_columns(
             (pl.col("left") - pl.col(name)).alias("left")
         )
@@ -129,8 +132,9 @@ def lead_parts(instances: pl.DataFrame) -> pl.DataFrame:
         "rank",
         "pipeline",
         "compute",
-        pl.col("left").alias("host"),
+        "host",
         (pl.col("queued") + pl.col("carried")).alias("queue"),
+        pl.col("left").alias("unknown"),
     )
 
 

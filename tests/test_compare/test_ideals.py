@@ -23,6 +23,8 @@ def test_the_bound_and_what_lies_between_add_up_to_the_step(tmp_path, name):
         assert bounds.together + sum(bounds.kept_by.values()) == pytest.approx(steps[side], abs=0.01)
         assert 0 < bounds.together <= bounds.at_first_valid_launch <= steps[side] + 0.01
         assert about.ideal == pytest.approx(bounds.together)
+        gained = steps[side] - bounds.at_first_valid_launch
+        assert bounds.kept_by["serialization"] <= gained + 1, "no queue costs more than is gained without any"
 
 
 def test_a_late_rank_keeps_the_step_from_its_bound(tmp_path):

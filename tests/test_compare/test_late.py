@@ -28,11 +28,26 @@ SCHEMA = {
     "busy_ns": pl.Int64,
     "waited_ns": pl.Int64,
     "pipeline_ns": pl.Int64,
+    "lateness_ns": pl.Int64,
+    "start_ns": pl.Int64,
+    "host_launch": pl.Int64,
 }
 
 
-def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0, 0), passed=(0, 0)):
-    """One collective of ranks 0 and 1 for each name in `lates`: the rank that arrived last, None where unsplit."""
+def group(
+    *lates,
+    lead=10 * US,
+    spread=1.0 * US,
+    queue=0,
+    busy=(0, 0),
+    waited=(0, 0),
+    passed=(0, 0),
+    ahead=0,
+):
+    """One collective of ranks 0 and 1 for each name in `lates`: the rank that arrived last, None where unsplit.
+
+    Launched 1 us before it starts; by the late rank's host so much further ahead.
+    """
     rows = [
         {
             "instance": number,
@@ -44,6 +59,9 @@ def group(*lates, lead=10 * US, spread=1.0 * US, queue=0, busy=(0, 0), waited=(0
             "busy_ns": busy[rank],
             "waited_ns": waited[rank],
             "pipeline_ns": passed[rank],
+            "lateness_ns": lead if rank == late else 0,
+            "start_ns": 500 * US + (lead if rank == late else 0),
+            "host_launch": 499 * US + (lead - ahead if rank == late else 0),
         }
         for number, late in enumerate(lates)
         for rank in (0, 1)
@@ -91,10 +109,14 @@ def test_nobody_is_called_late_without_a_clock():
         ("queue", {"queue": 8 * US}),
         ("queue", {"waited": (0, 9 * US)}),
         ("compute", {"busy": (100 * US, 160 * US), "queue": 2 * US}),
+        ("host", {"ahead": 4 * US}),
+        (None, {"ahead": 6 * US}),
+        (None, {"ahead": 30 * US, "busy": (100 * US, 104 * US)}),
+        ("compute", {"ahead": 30 * US, "busy": (100 * US, 106 * US)}),
     ],
 )
 def test_lateness_splits_at_the_ranks_own_readiness(why, figures):
-    """It computed longer than the others; or its stream carried another collective; else its host was late."""
+    """It computed longer; or its stream carried another collective; or its host launched later; else not known."""
     assert lateness(group(1, 1, 1, **figures)).reason == why
 
 
