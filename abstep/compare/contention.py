@@ -11,7 +11,7 @@ import polars as pl
 from abstep.compare.comparison import ContentionRow, Control
 from abstep.compare.sides import CELL
 from abstep.compare.signatures import shapes_differ, without_shapes
-from abstep.compare.slots import slot_label, with_slots
+from abstep.compare.slots import named_pairs, pair_labels
 from abstep.compare.statistics import compare_runs
 from abstep.measure.contention import SIGNATURE
 
@@ -111,17 +111,8 @@ def contention(
         by_rank,
         own_control,
         float(unknown["overlap_ns"].sum()) / windows,
-        _labels(pl.concat(slots).unique("slot")),
+        pair_labels(pl.concat(slots).unique("slot")),
     )
-
-
-def _labels(slots: pl.DataFrame) -> dict[str, str]:
-    """Return slot -> its name in words, with its group where more than one is about."""
-    several = slots["group"].n_unique() > 1
-    return {
-        slot: slot_label(collective, phase, consumer, group if several else None)
-        for slot, collective, phase, consumer, group in slots.iter_rows()
-    }
 
 
 def control(
@@ -228,23 +219,6 @@ def _ratio(level: str) -> pl.Expr:
     ours = (pl.col(f"{level}_base") * weight).filter(both).sum()
     theirs = (pl.col(f"{level}_variant") * weight).filter(both).sum()
     return pl.when(ours > 0).then(theirs / ours)
-
-
-def named_pairs(beside: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
-    """Name what ran beside what: frames by signature and slot, with pair, compute and slot."""
-    return (
-        with_slots(beside, renamed)
-        .with_columns(compute_label().alias("compute"))
-        .with_columns(pl.concat_str("compute", "slot", separator=" | ").alias("pair"))
-    )
-
-
-def compute_label() -> pl.Expr:
-    """Name a signature's compute: operator, kernel, and the shapes where they were recorded."""
-    same = (pl.col("operator") == pl.col("base")) | (pl.col("operator") == "")
-    name = pl.when(same).then("base").otherwise(pl.concat_str("operator", "base", separator=": "))
-    shaped = pl.col("shape").str.starts_with("[[").fill_null(value=False)
-    return pl.when(shaped).then(pl.concat_str(name, "shape", separator=" ")).otherwise(name)
 
 
 def _facts(name: str, paired: pl.DataFrame, windows: int) -> pl.DataFrame:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from abstep.compare.contention import compute_label
-from abstep.compare.signatures import shapes_differ, without_shapes
+from abstep.compare.signatures import compute_label, shapes_differ, without_shapes
 from abstep.measure.dictionary import dictionary
 from abstep.measure.run import CATEGORIES
 from abstep.measure.work import IDS, by_signature

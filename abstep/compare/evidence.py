@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from abstep.compare.contention import compute_label, named_pairs
 from abstep.compare.rows import Cores, PairEvidence
 from abstep.compare.sides import CELL
-from abstep.compare.signatures import shapes_differ, without_shapes
-from abstep.compare.slots import with_slots
+from abstep.compare.signatures import compute_label, shapes_differ, without_shapes
+from abstep.compare.slots import named_pairs, with_slots
 from abstep.measure.evidence import COLLECTIVE, COMPUTE
 
 if TYPE_CHECKING:

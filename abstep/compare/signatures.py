@@ -161,3 +161,11 @@ def _summed(side: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("ns").sum())
         .sort("operator", "base")
     )
+
+
+def compute_label() -> pl.Expr:
+    """Name a signature's compute: operator, kernel, and the shapes where they were recorded."""
+    same = (pl.col("operator") == pl.col("base")) | (pl.col("operator") == "")
+    name = pl.when(same).then("base").otherwise(pl.concat_str("operator", "base", separator=": "))
+    shaped = pl.col("shape").str.starts_with("[[").fill_null(value=False)
+    return pl.when(shaped).then(pl.concat_str(name, "shape", separator=" ")).otherwise(name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from abstep.compare.sides import CELL
+from abstep.compare.signatures import compute_label
 from abstep.model import ExposedKind
 
 if TYPE_CHECKING:
@@ -136,3 +137,21 @@ def slot_label(collective: str, phase: str, consumer: str | None, group: str | N
         return f"{what} of {phase}, nothing waiting (incidental)"
     where, _, name = consumer.partition(" ")
     return f"{what} before {name} in {phase}" if where == phase else f"{what} of {phase} before {name}"
+
+
+def named_pairs(beside: pl.DataFrame, renamed: pl.DataFrame | None) -> pl.DataFrame:
+    """Name what ran beside what: frames by signature and slot, with pair, compute and slot."""
+    return (
+        with_slots(beside, renamed)
+        .with_columns(compute_label().alias("compute"))
+        .with_columns(pl.concat_str("compute", "slot", separator=" | ").alias("pair"))
+    )
+
+
+def pair_labels(slots: pl.DataFrame) -> dict[str, str]:
+    """Return slot -> its name in words, with its group where more than one is about."""
+    several = slots["group"].n_unique() > 1
+    return {
+        slot: slot_label(collective, phase, consumer, group if several else None)
+        for slot, collective, phase, consumer, group in slots.iter_rows()
+    }
