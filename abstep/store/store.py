@@ -249,7 +249,9 @@ def open_store(path: Path | None = None, *, read_only: bool = False) -> Store:
     except StoreError as error:
         place = Path(tempfile.mkdtemp(prefix="abstep-"))
         problem = Problem(
-            "store_unwritable", str(default), f"{error.message}; traces are read into a temporary store"
+            "store_unwritable",
+            str(default),
+            f"{error.message}; traces are read into a temporary store: {error.remedy}",
         )
         temporary = place / "store.duckdb"
         _prepare(temporary)

@@ -183,6 +183,21 @@ def test_another_database_or_version_is_refused(tmp_path: Path) -> None:
         open_store(old)
 
 
+def test_an_older_default_store_costs_the_cache_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with open_store(None) as store:
+        default = Path(store.path)
+    with duckdb.connect(str(default)) as direct:
+        direct.execute("UPDATE meta SET value = '0' WHERE key = 'schema_version'")
+    with open_store(None) as store:
+        (problem,) = store.problems
+        assert Path(store.path) != default
+    assert "schema version 0" in problem.message
+    assert "delete it" in problem.message
+
+
 @pytest.mark.parametrize("place", ["file/s.duckdb", "folder"])
 def test_a_place_that_cannot_be_a_store(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
