@@ -95,3 +95,15 @@ def test_numbers_of_repeats_are_offered_when_repeats_are_the_unit():
     assert "repeats a side" in found.note
     assert "windows" not in found.note
     assert 2 < found.n_decides < 200
+
+
+def test_windows_needed_follow_the_wider_interval_that_is_shown():
+    """Few degrees of freedom under a small error: the interval of the estimate below is wider, and counts."""
+    one = np.ones(2)
+    narrow = Estimate(one, 0.5 * one, 30 * one, least=Estimate(one, 1.0 * one, 8 * one))
+    wide = narrow.half_width(0.90)
+    assert wide == pytest.approx(stats.t.ppf(0.95, 8) * one)
+    needed = units_needed(narrow, n=(12, 12), unit="windows", tail=0.05, allowed=0.4 * one)
+    assert needed == pytest.approx(np.ceil(12 * (wide / 0.4) ** 2))
+    second = narrow.of(np.array([False, True]))
+    assert second.half_width(0.90) == pytest.approx(wide[1:])

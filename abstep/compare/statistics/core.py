@@ -15,7 +15,7 @@ import numpy as np
 from abstep.compare.statistics import special
 
 if TYPE_CHECKING:
-    from abstep.compare.statistics.types import Floats
+    from abstep.compare.statistics.types import Flags, Floats
 
 RESOLUTION = 500.0
 """ns: what one time stamp can be trusted to; no mean is better known than this over the root of n."""
@@ -65,6 +65,11 @@ class Estimate:
         """Return half the width of the two-sided interval of that level (0..1), (k,)."""
         own = np.asarray(special.t_quantile(0.5 + level / 2, self.df) * self.se, dtype=np.float64)
         return own if self.least is None else np.maximum(own, self.least.half_width(level))
+
+    def of(self, rows: Flags) -> Estimate:
+        """Return the estimate of the rows that are flagged, (k,)."""
+        least = None if self.least is None else self.least.of(rows)
+        return Estimate(self.delta[rows], self.se[rows], self.df[rows], least)
 
 
 def centred(x: Floats) -> Floats:

@@ -282,7 +282,7 @@ def _needed(
     counts: list[tuple[int | None, int | None]] = [(None, None)] * len(verdicts)
     if not open_rows.any():
         return counts
-    rows = Estimate(tested.delta[open_rows], tested.se[open_rows], tested.df[open_rows])
+    rows = tested.of(open_rows)
     alpha, n, unit = setting.options.alpha, setting.n, setting.unit
     seen = np.abs(rows.delta)
     margins = margin[open_rows]

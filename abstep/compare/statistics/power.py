@@ -48,7 +48,7 @@ def units_needed(
     possible = allowed > 0
     room = np.where(possible, allowed, 1.0)
     if unit == "windows":
-        needed = np.ceil(harmonic * (special.t_quantile(1.0 - tail, estimate.df) * estimate.se / room) ** 2)
+        needed = np.ceil(harmonic * (estimate.half_width(1.0 - 2.0 * tail) / room) ** 2)
         return np.where(possible & (needed < _LIMIT), needed, np.nan)
     learned = np.maximum(estimate.df - (n[0] + n[1] - 2), 0.0)
     df = 2.0 * _REPEATS - 2.0 + learned[:, None]
