@@ -31,8 +31,8 @@ def contention_sentences(comparison: Comparison) -> Iterator[str]:
         word = "grew" if total > 0 else "fell"
         named = "; ".join(_pair(row) for row in changed[:PAIRS_NAMED])
         yield (
-            f"Contention {word} by {time_text(abs(total))} a step: compute ran longer beside collectives than alone"
-            + (f" ({named})." if named else "; no pair of it is shown to have changed.")
+            f"Contention {word} by {time_text(abs(total))} a step (compute's time beside collectives, beyond what it "
+            "takes alone)" + (f": {named}." if named else "; no pair of it is shown to have changed.")
         )
         yield from evidence_sentences(comparison)
     before, after = comparison.base.start_delay or 0.0, comparison.variant.start_delay or 0.0
@@ -164,9 +164,10 @@ def path_sentences(comparison: Comparison) -> Iterator[str]:
     exposed = sum(row.delta for row in comparison.account if row.part == "exposed")
     transport = changes["transport"]
     apart = abs(exposed - transport)
-    if apart > max(MATTERS * step, abs(exposed) / 2):
+    if anything_changed(comparison) and apart > max(MATTERS * step, abs(exposed) / 2):
         yield (
             f"Account and path disagree by {time_text(apart)}: exposed communication changed by "
             f"{time_text(exposed, sign=True)} over all ranks, transport on the path by "
-            f"{time_text(transport, sign=True)}; the rest is waiting, or lies on ranks that were not on the path."
+            f"{time_text(transport, sign=True)} (what is exposed need not be on the path, and the path may "
+            "run through hidden transport)."
         )

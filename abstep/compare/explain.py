@@ -133,11 +133,12 @@ def _hidden_for_nothing(comparison: Comparison) -> Iterator[str]:
         if on_path < gone / 2:
             yield (
                 f"Blocking exposed time fell by {time_text(gone)}, but transport on the dependency path fell only by "
-                f"{time_text(on_path)}: the rest lay on ranks that were not on the path."
+                f"{time_text(on_path)}: the rest was not on the path."
             )
 
 
 def _slots(comparison: Comparison, named: list[SlotRow]) -> Iterator[str]:
+    named = sorted(named, key=lambda slot: -abs(slot.delta.delta or 0.0))
     for slot in named[:SLOTS_NAMED]:
         delta = slot.delta
         yield (
@@ -146,7 +147,8 @@ def _slots(comparison: Comparison, named: list[SlotRow]) -> Iterator[str]:
         )
     if len(named) > SLOTS_NAMED:
         rest = sum(slot.delta.delta or 0.0 for slot in named[SLOTS_NAMED:])
-        yield f"{len(named) - SLOTS_NAMED} more exposed slots changed by {time_text(rest, sign=True)} in all."
+        more = len(named) - SLOTS_NAMED
+        yield f"{more} more exposed slot{'' if more == 1 else 's'} changed by {time_text(rest, sign=True)} in all."
     if not named and comparison.comparability.status != "not_comparable" and comparison.intervals:
         if comparison.step_time.verdict == "too_few":
             yield from _described(comparison)
@@ -164,13 +166,19 @@ def _described(comparison: Comparison) -> Iterator[str]:
     )
 
 
+def _why_unsplit(comparison: Comparison) -> str:
+    if any(side.world_size and len(side.ranks) < side.world_size for _, side in comparison.sides):
+        return "ranks are missing"
+    return "the ranks' clocks could not be put on one, or who waits for whom is not recorded"
+
+
 def _split(comparison: Comparison, slot: SlotRow) -> str:
     """Say what a slot's change is made of: waiting for a late rank, or transport."""
     split = (slot.base_peer_wait, slot.variant_peer_wait, slot.base_transport, slot.variant_transport)
     if slot.collective == POINT_TO_POINT:
         return "; waiting in a pipeline is its schedule, no sign of a late rank"
     if any(part is None for part in split):
-        return "; waiting for another rank and transport are not separated (ranks are missing)"
+        return f"; waiting for another rank and transport are not separated ({_why_unsplit(comparison)})"
     peer = (slot.variant_peer_wait or 0.0) - (slot.base_peer_wait or 0.0)
     transport = (slot.variant_transport or 0.0) - (slot.base_transport or 0.0)
     if slot.split_uncertain is not None and max(abs(peer), abs(transport)) < slot.split_uncertain:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MATTERS = 0.01  # of the step: less is not worth a sentence
 MOST_OF_IT = 0.60
+MUCH_MORE = 5  # times: below, both changed
 DOING = {
     "compute": "its own compute ends later",
     "host": "its host launches later (data loading, Python, or another process)",
@@ -110,13 +111,13 @@ def _what_waited(comparison: Comparison) -> Iterator[str]:
     if abs(waited) >= abs(moved):
         what = (
             "waiting for a late rank, not transport, is what changed"
-            if abs(moved) < abs(waited) / 2
+            if abs(moved) < abs(waited) / MUCH_MORE
             else "both changed"
         )
     else:
         what = (
             "transport, not waiting for a late rank, is what changed"
-            if abs(waited) < abs(moved) / 2
+            if abs(waited) < abs(moved) / MUCH_MORE
             else "both changed"
         )
     all_of = "all other collectives" if scheduled else "all collectives"

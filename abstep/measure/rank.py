@@ -25,7 +25,6 @@ from abstep.measure.exposed import PARTS, exposed_parts
 from abstep.measure.groups import described_collectives
 from abstep.measure.idle import IDLE, idle_causes
 from abstep.measure.links import Links, links
-from abstep.measure.matching import POINT_TO_POINT
 from abstep.measure.milestones import milestones
 from abstep.measure.names import Names, named
 from abstep.measure.passes import forward_passes
@@ -92,7 +91,8 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
     """
     names = named(run, texts)
     described = described_collectives(run)
-    passed = described.filter(pl.col("collective") == POINT_TO_POINT)["row"].to_numpy()
+    # a kernel that is only called SendRecv may be an all_to_all: not known to be a pipeline's
+    passed = described.filter(pl.col("direction").is_not_null())["row"].to_numpy()
     waits = run.tables.waits.partition_by("file", as_dict=True)
     calls = run.tables.host_calls.partition_by("file", as_dict=True)
     threads = run.tables.threads.partition_by("file", as_dict=True)

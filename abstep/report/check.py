@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from abstep.units import in_ascii, name_text, pct_text, time_text
+from abstep.units import ABSENT, in_ascii, name_text, pct_text, time_text
 
 if TYPE_CHECKING:
     from abstep.compare.selfcheck import SelfCheck
@@ -44,7 +44,8 @@ def check_text(check: SelfCheck, *, unicode: bool = True) -> str:
     if check.slots:
         lines += ["", "Exposed slots, and the change that would be seen in them"]
         for label, mean, detectable in check.slots:
-            lines += _wrapped(f"{name_text(label)}: {time_text(mean)} a step, {time_text(detectable)}", "- ")
+            seen = ABSENT if detectable is None else f"a change of {time_text(detectable)} would be seen"
+            lines += _wrapped(f"{name_text(label)}: {time_text(mean)} a step; {seen}", "- ")
     warnings = [f"{warning.id}: {warning.message}" for warning in check.found.against_itself.warnings]
     if warnings:
         lines += ["", "Warnings", *(line for text in warnings for line in _wrapped(text, "! "))]
@@ -53,11 +54,14 @@ def check_text(check: SelfCheck, *, unicode: bool = True) -> str:
 
 
 def _nothing(check: SelfCheck) -> str:
-    compared = [f"{check.found.pairs} pairs of neighbouring windows"] if check.found.pairs else []
-    compared += [f"{check.found.repeats} repeats"] if check.found.repeats else []
-    if not compared:
+    several = check.found.repeats > 1
+    if check.found.pairs < 2 and not several:
         return "Too few windows to ask: record at least five in a repeat."
-    return f"Nothing, in {' and '.join(compared)}: odd and even steps agree, and so do the repeats."
+    compared = [f"{check.found.pairs} pairs of neighbouring windows"] if check.found.pairs else []
+    compared += [f"{check.found.repeats} repeats"] if several else []
+    agree = ["odd and even steps agree"] if check.found.pairs else []
+    agree += ["the repeats agree"] if several else []
+    return f"Nothing, in {' and '.join(compared)}: {', and '.join(agree)}."
 
 
 def _wrapped(text: str, mark: str = "") -> list[str]:

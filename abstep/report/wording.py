@@ -57,8 +57,8 @@ NO_COMMUNICATION = (
     "No communication was found in these traces, so there is nothing exposed and no contention to compare."
 )
 UNSPLIT = (
-    "Peer wait and transport are not separated here (not every rank was traced, or the clocks could not be "
-    "aligned), so none of these times may be read as network time."
+    "Peer wait and transport are not separated here (not every rank was traced, the clocks could not be aligned, or "
+    "a root is not recorded), so none of these times may be read as network time."
 )
 
 
@@ -209,6 +209,7 @@ def next_steps(comparison: Comparison) -> list[str]:
             "Record at least 2 repeats a side, in turn (base, variant, base, variant): only these show "
             "how much one launch differs from the next."
         )
-    if unsplit(comparison):
+    every = all(side.world_size and len(side.ranks) >= side.world_size for _, side in comparison.sides)
+    if unsplit(comparison) and not every:
         said.append("Trace every rank to tell waiting for a late rank from transport.")
     return said

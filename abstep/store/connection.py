@@ -99,7 +99,7 @@ def _check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"{path}: is of schema version {version}, this abstep writes {SCHEMA_VERSION}",
-            "delete it (traces are read again) or give another file with --store",
+            "delete that file (traces are read again) or give another one with --store",
         )
 
 

@@ -142,9 +142,9 @@ def _repeat(
     return Repeat(
         path=name,
         files=files,
-        settings=_mapping(facts.get("settings")),
-        recorded=_mapping(facts.get("recorded")),
-        environment=_mapping(facts.get("environment")),
+        settings=_mapping(place, facts, "settings", problems),
+        recorded=_mapping(place, facts, "recorded", problems),
+        environment=_mapping(place, facts, "environment", problems),
         label=_label(facts),
     )
 
@@ -168,8 +168,18 @@ def _run_file(place: Path, problems: list[Problem]) -> Mapping[str, Any]:
     return {}
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _mapping(place: Path, facts: Mapping[str, Any], key: str, problems: list[Problem]) -> Mapping[str, Any]:
+    """Return a part of run.json that is an object; another type is noted and left out."""
+    value = facts.get(key)
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        path = place / RUN_FILE
+        text = f"{path}: its {key} are not read (they are no JSON object); correct them"
+        problem = Problem("bad_file", str(path), text)
+        if problem not in problems:
+            problems.append(problem)
+    return {}
 
 
 def _label(facts: Mapping[str, Any]) -> str | None:

@@ -92,6 +92,7 @@ def test_one_ranks_trace_missing_on_both_sides_is_unsplit(tmp_path):
         assert row["duration_us"] > 0
     assert slot(found, "optimizer")["base_transport_us"] is None
     assert "network" not in text
+    assert "not separated (ranks are missing)" in text
 
 
 def test_one_ranks_trace_missing_on_one_side(tmp_path):
@@ -228,3 +229,13 @@ def test_a_pipelines_schedule_is_no_late_rank(tmp_path):
     assert "late ranks" not in text
     assert "its stream still carries" not in text
     assert "waiting for a late rank" not in text
+
+
+def test_a_run_too_short_for_a_common_clock_does_not_miss_ranks(tmp_path):
+    """Three steps of one bucket: too few collectives to put the clocks on one, though every rank was traced."""
+    runs = scenario("slow_link", **SMALL | {"steps": 4}, buckets=1)
+    found, text = told(tmp_path, *runs)
+    assert {row["transport_us"] for row in found["collectives"]} == {None}
+    assert "the ranks' clocks could not be put on one" in text
+    assert "ranks are missing" not in text
+    assert "Trace every rank" not in text

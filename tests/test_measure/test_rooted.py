@@ -149,3 +149,37 @@ def test_groups_recorded_oddly_are_no_error(odd):
         for rank in (0, 1)
     ]
     assert measure(cut(joined(*traces))).across.unmatched.is_empty()
+
+
+def test_ranks_that_name_two_roots_are_not_split():
+    traces = []
+    for rank, (start, root) in enumerate(((20, 1), (60, 1), (30, 2))):
+        activities = []
+        for at, _ in STEPS:
+            activities.append(kernel(at + 10, at + 15, launch=at + 5))
+            said = {"peer": root, "group_size": 3, "group_ranks": "0,1,2", "bytes": 8}
+            activities.append(
+                collective(at + start, at + 90, launch=at + start - 3, kind="broadcast", **said)
+            )
+        traces.append(tables(*activities, steps=STEPS, rank=rank, host="node", world_size=3))
+    run = measure(cut(joined(*traces)))
+    assert first_step(run, "peer_wait_ns") == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "passed"), [("send", 30), ("recv", 30), ("send_recv", 0), ("all_to_all", 0)]
+)
+def test_only_recorded_sends_and_receives_are_a_pipelines(kind, passed):
+    """A kernel that is only called SendRecv may be an all_to_all: what it holds up is waiting, not a schedule."""
+    traces = []
+    for rank in (0, 1):
+        activities = []
+        for at, _ in STEPS:
+            activities.append(kernel(at + 10, at + 15, launch=at + 5))
+            activities.append(collective(at + 20, at + 50, launch=at + 16, kind=kind))
+            activities.append(collective(at + 60, at + 90, launch=at + 17))
+        traces.append(tables(*activities, steps=STEPS, rank=rank, host="node", world_size=2))
+    run = measure(cut(joined(*traces)))
+    last = run.instances.filter(run.instances["collective"] == "all_reduce")
+    assert set(last["pipeline_ns"]) == {passed * 1_000}
+    assert set(last["waited_ns"]) == {(30 - passed) * 1_000}

@@ -195,7 +195,7 @@ def test_an_older_default_store_costs_the_cache_and_says_what_to_do(
         (problem,) = store.problems
         assert Path(store.path) != default
     assert "schema version 0" in problem.message
-    assert "delete it" in problem.message
+    assert "delete that file" in problem.message
 
 
 @pytest.mark.parametrize("place", ["file/s.duckdb", "folder"])

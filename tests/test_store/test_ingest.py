@@ -319,3 +319,15 @@ def test_the_store_is_open_to_duckdb(tmp_path: Path, store: Store) -> None:
         settings = connection.sql("SELECT settings FROM run_repeats").fetchall()
     assert rows == [("gemm0", 4), ("ncclDevKernel_AllReduce_Sum_f32", 4)]
     assert json.loads(settings[0][0]) == {}
+
+
+@pytest.mark.parametrize("key", ["settings", "recorded", "environment"])
+def test_a_part_of_run_json_that_is_no_object_is_said(tmp_path: Path, store: Store, key: str) -> None:
+    run = put_run(tmp_path / "base")
+    put(run / "run.json", {"label": "kept", key: [1, 2]})
+    tables = store.load(store.ingest(run))
+    (problem,) = tables.problems
+    assert problem.id == "bad_file"
+    assert str(run / "run.json") in problem.message
+    assert f"its {key} are not read" in problem.message
+    assert tables.label == "kept"

@@ -61,7 +61,7 @@ def _milestones(comparison: Comparison, width: int, look: Look) -> Iterable[Line
         yield table.row(f"overlap, of {label}", one, two)
     for label, name in MILESTONES:
         yield table.times(label, *(getattr(side.milestones, name) for side in (base, variant)))
-    yield table.times("ideal: nothing interferes", base.ideal, variant.ideal)
+    yield table.times("ideal: started together", base.ideal, variant.ideal)
     yield table.times("bound: nothing queues", base.bound, variant.bound)
 
 

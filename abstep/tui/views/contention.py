@@ -109,7 +109,7 @@ class ContentionView(View):
         return [
             Column("#", 2, lambda row: (str(row[0]), "dim"), lambda row: row[0]),
             Column("compute", 0, lambda row: (row[1].compute, ""), lambda row: row[1].compute.lower(), right=False),
-            Column("collective", 14, lambda row: (row[1].collective, ""), lambda row: row[1].collective, right=False,
+            Column("before", 22, lambda row: (_before(row[1]), ""), lambda row: _before(row[1]), right=False,
                    from_width=100, below=_NAMED_FROM),
             Column("beside", 42, lambda row: (row[1].beside, ""), lambda row: row[1].beside, right=False,
                    from_width=_NAMED_FROM),
@@ -123,3 +123,9 @@ class ContentionView(View):
             Column("", 12, lambda row: figures.word(row[1].delta), lambda row: units.word(row[1].delta.verdict),
                    right=False),
         ]  # fmt: skip
+
+
+def _before(row: ContentionRow) -> str:
+    """Return what waits for the collective it ran beside: what tells apart pairs of one kind."""
+    consumer = row.beside.partition(" before ")[2]
+    return consumer or f"{row.collective}, nothing"

@@ -11,7 +11,7 @@ from abstep.tui.widgets.lines import Line, line
 from abstep.tui.widgets.table import Column, Table
 
 if TYPE_CHECKING:
-    from abstep.compare.comparison import Detail
+    from abstep.compare.comparison import Comparison, Detail
 
 CATEGORIES = ("compute_alone", "overlapped", "exposed", "copy_only", "idle")
 _TITLES = ("compute", "overlap", "exposed", "copies", "idle")
@@ -27,12 +27,25 @@ class WindowRow(NamedTuple):
     reason: str | None
 
 
-def windows(detail: Detail) -> list[WindowRow]:
-    """Read every window of both runs."""
+def windows(detail: Detail, comparison: Comparison) -> list[WindowRow]:
+    """Read every window of both runs; one that the comparison left out, with its reason."""
+    left_out = {
+        (name, drop.repeat, drop.step): drop.reason
+        for name, side in comparison.sides
+        for drop in side.dropped
+        if drop.rank is None
+    }
     names = ["side", "repeat", "step", "rank", "length_ns", *CATEGORIES, "reason"]
     frame = detail.windows().sort("side", "repeat", "step", "rank").select(names)
     return [
-        WindowRow(Window(*row[:3]), row[3], row[4], tuple(row[5:10]), row[10]) for row in frame.iter_rows()
+        WindowRow(
+            Window(*row[:3]),
+            row[3],
+            row[4],
+            tuple(row[5:10]),
+            left_out.get(row[:3], row[10]) if row[10] is not None else None,
+        )
+        for row in frame.iter_rows()
     ]
 
 
@@ -66,7 +79,7 @@ class WindowsView(View):
         detail = self.comparison.detail
         if detail is None:
             return [*lines, *self._dropped()][:height]
-        found = self.stage.fetch("windows", lambda: windows(detail))
+        found = self.stage.fetch("windows", lambda: windows(detail, self.comparison))
         if found is None:
             return [*lines, *self.waiting("windows", width)]
         if found is not self._found:
