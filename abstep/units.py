@@ -273,3 +273,8 @@ def name_text(text: str, *, width: int | None = None, ascii: bool = False) -> st
     while (head or tail) and cells(head + mark + tail) > width:
         head, tail = (head[:-1], tail) if cells(head) > cells(tail) else (head, tail[1:])
     return (head + mark + tail)[: max(width, 0)]
+
+
+def counted(count: int, name: str) -> str:
+    """Return `1 rank`, `2 ranks`."""
+    return f"{count} {name}{'' if count == 1 else 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +93,18 @@ def quick_pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     from synth import scenario, write_pair
 
     return write_pair(tmp_path_factory.mktemp("pair"), *scenario("buckets", **QUICK))
+
+
+@pytest.fixture(scope="session")
+def pair(quick_pair: tuple[Path, Path]) -> tuple[Path, Path]:
+    """The variant has more buckets and is faster."""
+    return quick_pair
+
+
+@pytest.fixture
+def variant(pair: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A copy of the variant that a test may spoil."""
+    return Path(shutil.copytree(pair[1], tmp_path / "spoilt"))
 
 
 @pytest.fixture(scope="session")

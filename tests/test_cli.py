@@ -31,18 +31,6 @@ from abstep import __version__, cli
 CONTROL = re.compile(r"\x1b|\r")
 
 
-@pytest.fixture(scope="module")
-def pair(quick_pair):
-    """The variant has more buckets and is faster."""
-    return quick_pair
-
-
-@pytest.fixture
-def variant(pair, tmp_path):
-    """A copy of the variant that a test may spoil."""
-    return Path(shutil.copytree(pair[1], tmp_path / "spoilt"))
-
-
 # in processes of their own ----------------------------------------------------------------------------------
 def test_compare_writes_a_summary_and_nothing_else_where_there_is_no_terminal(pair, tmp_path):
     found = started("compare", *pair, "--store", tmp_path / "s.duckdb", "--warmup", 0)

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@pytest.fixture(scope="module")
-def pair(quick_pair):
-    """The variant has more buckets and is faster."""
-    return quick_pair
-
-
-@pytest.fixture
-def variant(pair, tmp_path):
-    """A copy of the variant that a test may spoil."""
-    return Path(shutil.copytree(pair[1], tmp_path / "spoilt"))
-
-
 @dataclass(frozen=True)
 class Judge:
     """Compares, and sees what is made of the input."""

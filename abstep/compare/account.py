@@ -92,7 +92,7 @@ def work_table(side: MeasuredSide, weights: Weights) -> pl.DataFrame:
     """Return compute work of the typical windows by signature: count and ns, a window and rank."""
     keys = ("operator", "operator_path", "base", "shape")
     return (
-        side.run.work.filter(pl.col("rank").is_in(list(side.ranks)))
+        side.own(side.run.work)
         .join(weights.cells, on=["repeat", "step"], how="inner", maintain_order="left")
         .group_by(keys, maintain_order=True)
         .agg((pl.col("count") * pl.col("weight")).sum(), (pl.col("ns") * pl.col("weight")).sum())
@@ -103,7 +103,7 @@ def work_table(side: MeasuredSide, weights: Weights) -> pl.DataFrame:
 def _idle(pair: Pair) -> list[AccountRow]:
     causes = []
     for side, weights in pair:
-        idle = side.run.idle.filter(pl.col("rank").is_in(list(side.ranks)))
+        idle = side.own(side.run.idle)
         causes.append({cause: weights.total(idle, cause) for cause in IDLE_PARTS})
     ours, theirs = causes
     return [

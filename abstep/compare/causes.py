@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from abstep.compare.recorded import evidence_sentences
+from abstep.compare.recorded import PAIRS_NAMED, evidence_sentences
 from abstep.compare.waiting import MATTERS, anything_changed, named_row
 from abstep.units import bytes_text, pct_text, time_text
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from abstep.compare.comparison import Comparison, ContentionRow
 
-PAIRS_NAMED = 2
 CONTROL = 0.01
 LONGER = 0.10  # beside compute against alone: less is not worth a sentence
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from abstep.compare.comparison import Check, Comparability, SettingChange
 from abstep.compare.signatures import alike, matched_share
 from abstep.compare.work import (
@@ -21,6 +19,8 @@ from abstep.compare.work import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import polars as pl
 
     from abstep.compare.sides import MeasuredSide
 
@@ -105,7 +105,7 @@ def _same(
 
 
 def _files(side: MeasuredSide) -> pl.DataFrame:
-    return side.run.cut.tables.files.filter(pl.col("rank").is_in(list(side.ranks)))
+    return side.own(side.run.cut.tables.files)
 
 
 def _known(side: MeasuredSide, column: str) -> str | None:

@@ -68,7 +68,7 @@ def contention(
 
     """
     quiet, beside = (
-        [_own(getattr(side.run, name), side) for side in (base, variant)] for name in ("signatures", "beside")
+        [side.own(getattr(side.run, name)) for side in (base, variant)] for name in ("signatures", "beside")
     )
     if shapes_differ(base, variant):
         quiet, beside = ([without_shapes(own) for own in frames] for frames in (quiet, beside))
@@ -166,10 +166,6 @@ def contention_rows(found: Contention, deltas: Mapping[str, Delta]) -> tuple[Con
             ),
         )
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta.delta or 0.0), row.compute, row.slot)))
-
-
-def _own(frame: pl.DataFrame, side: MeasuredSide) -> pl.DataFrame:
-    return frame.filter(pl.col("rank").is_in(list(side.ranks)))
 
 
 def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:

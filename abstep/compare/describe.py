@@ -43,7 +43,7 @@ def described_side(
     _ = warmup
     run = measured.run
     tables = run.cut.tables
-    files = tables.files.filter(pl.col("rank").is_in(list(measured.ranks)))
+    files = measured.own(tables.files)
     means = {name: weights.total(measured.windows, name) for name in CATEGORIES}
     communication = means["overlapped"] + means["exposed"]
     compute = means["compute_alone"] + means["overlapped"]
@@ -125,7 +125,7 @@ def _mean_lateness(measured: MeasuredSide, weights: Weights) -> dict[int, float]
 
 def unattributed_share(measured: MeasuredSide) -> float | None:
     """Return the share of activity time that belongs to no step: no launch record, or launched outside any."""
-    own = measured.run.attribution.filter(pl.col("rank").is_in(list(measured.ranks)))
+    own = measured.own(measured.run.attribution)
     total, outside = own.select(pl.col("total_ns", "outside_ns").sum()).row(0)
     return outside / total if total else None
 
@@ -155,7 +155,7 @@ def _dropped(measured: MeasuredSide, later: Sequence[Sequence[StatisticsDropped]
 
 def _clocks(measured: MeasuredSide) -> tuple[ClockRow, ...]:
     shifts = (
-        measured.run.cut.tables.files.filter(pl.col("rank").is_in(list(measured.ranks)))
+        measured.own(measured.run.cut.tables.files)
         .join(measured.run.cut.shifts.shifts, on="file", how="left", maintain_order="left")
         .group_by("repeat", "rank", maintain_order=True)
         .agg(pl.col("shift_ns").min())
@@ -223,7 +223,7 @@ def validity_rows(measured: MeasuredSide) -> list[ValidityRow]:
 
 
 def _ideal(measured: MeasuredSide, weights: Weights) -> float | None:
-    own = measured.run.ideal.filter(pl.col("rank").is_in(list(measured.ranks))).join(
+    own = measured.own(measured.run.ideal).join(
         weights.cells, on=["repeat", "step"], how="inner", maintain_order="left"
     )
     if own.is_empty() or own["ideal_ns"].null_count():
@@ -233,7 +233,7 @@ def _ideal(measured: MeasuredSide, weights: Weights) -> float | None:
 
 def _start_delay(measured: MeasuredSide, weights: Weights) -> float | None:
     """Return ns a window and rank; None where nothing was beside a collective or the usual gap is unknown."""
-    own = measured.run.delays.filter(pl.col("rank").is_in(list(measured.ranks))).join(
+    own = measured.own(measured.run.delays).join(
         weights.cells, on=["repeat", "step"], how="inner", maintain_order="left"
     )
     if own.is_empty() or own["delay_ns"].null_count() or not own["beside"].sum():
@@ -242,7 +242,7 @@ def _start_delay(measured: MeasuredSide, weights: Weights) -> float | None:
 
 
 def _milestones(measured: MeasuredSide, weights: Weights) -> Milestones:
-    own = measured.run.milestones.filter(pl.col("rank").is_in(list(measured.ranks))).join(
+    own = measured.own(measured.run.milestones).join(
         weights.cells, on=["repeat", "step"], how="inner", maintain_order="left"
     )
     means = {}

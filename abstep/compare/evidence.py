@@ -45,7 +45,7 @@ def with_evidence(
     bare = shapes_differ(*sides)
     told = []
     for side, cells, names in zip(sides, typical, (None, renamed), strict=True):
-        launched, copied = (_own(side, frame) for frame in (side.run.resources, side.run.copies))
+        launched, copied = (side.own(frame) for frame in (side.run.resources, side.run.copies))
         if bare:
             launched, copied = without_shapes(launched), without_shapes(copied)
         launched = launched.with_columns(compute_label().alias("compute"))
@@ -82,17 +82,13 @@ def cores(tables: RunTables) -> Cores:
 
 def threads_by_rank(side: MeasuredSide) -> dict[int, tuple[int | None, int | None]]:
     """Return each rank's compute threads and collective threads, the most of any repeat; None: no host-only run."""
-    most = _own(side, side.run.recorded).group_by("rank").max()
+    most = side.own(side.run.recorded).group_by("rank").max()
     return {
         rank: (compute, collective)
         for rank, compute, collective in most.select(
             "rank", "compute_threads", "collective_threads"
         ).iter_rows()
     }
-
-
-def _own(side: MeasuredSide, frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.filter(pl.col("rank").is_in(list(side.ranks)))
 
 
 def _ranges(frame: pl.DataFrame, key: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -128,7 +124,7 @@ def _copies(
     side: MeasuredSide, copied: pl.DataFrame, windows: int
 ) -> dict[tuple[str, str], dict[str, float]] | None:
     """Return mean ns a window and rank by (compute, slot) and direction; None where the traces hold no copy at all."""
-    if not _own(side, side.run.recorded)["copies"].sum():
+    if not side.own(side.run.recorded)["copies"].sum():
         return None
     mean = pl.col("copies_ns").sum() / max(1, windows * len(side.ranks))
     found: dict[tuple[str, str], dict[str, float]] = {}

@@ -27,13 +27,11 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
         step: its mean step, ns.
 
     """
-    own = side.run.ideal.filter(pl.col("rank").is_in(list(side.ranks))).join(
-        weights.cells, on=CELL, how="inner"
-    )
+    own = side.own(side.run.ideal).join(weights.cells, on=CELL, how="inner")
     if step is None or own.is_empty() or own["ideal_ns"].null_count():
         return None
     blocking = side.parts.filter(pl.col("kind") == str(ExposedKind.BLOCKING)).join(
-        side.instances.select("row", "queue_ns", "slack_ns"), on="row", how="left", maintain_order="left"
+        side.instances.select("row", "queue_ns"), on="row", how="left", maintain_order="left"
     )
     by_instance = blocking.group_by(*WHERE, "row", maintain_order=True).agg(
         pl.col("peer_wait_ns", "transport_ns").sum(),

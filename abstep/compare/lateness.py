@@ -151,7 +151,7 @@ def longer_range(
         return None
     launched = group.group_by(*CELL, "rank").agg(pl.col("host_launch").max().alias("launched"))
     own = (
-        side.run.ranges.filter(pl.col("rank").is_in(list(side.ranks)))
+        side.own(side.run.ranges)
         .join(weights.cells, on=CELL, how="semi")
         .join(launched, on=[*CELL, "rank"])
         .filter(pl.col("begins") < pl.col("launched"))

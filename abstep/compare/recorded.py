@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from abstep.compare.waiting import named_row
-from abstep.units import ABSENT, bytes_text, time_text
+from abstep.compare.waiting import MATTERS, named_row
+from abstep.units import ABSENT, bytes_text, counted, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,6 @@ DIRECTIONS = {
 NONE_RAN = "none"
 GREW = ("grew", "appeared")
 PAIRS_NAMED = 2
-MATTERS = 0.01  # of the step: less is not worth a sentence
 
 
 class Fact(NamedTuple):
@@ -150,10 +149,6 @@ def range_text(ends: tuple[float, float] | None, text: Callable[[float], str] = 
     return low if low == high else f"{low} to {high}"
 
 
-def _percent(value: float) -> str:
-    return f"{value:g} %"
-
-
 def _copied(own: PairEvidence, direction: str = "") -> str:
     if own.copies is None:
         return ABSENT
@@ -178,7 +173,7 @@ def _threads(rows: list[RankRow]) -> str:
         if row.compute_threads is not None and row.collective_threads is not None:
             by_counts.setdefault((row.compute_threads, row.collective_threads), []).append(row.rank)
     return "; ".join(
-        f"{_counted(compute, 'compute thread')} and {_counted(collective, 'collective thread')} ran on {_ranks(ranks)}"
+        f"{counted(compute, 'compute thread')} and {counted(collective, 'collective thread')} ran on {_ranks(ranks)}"
         for (compute, collective), ranks in sorted(by_counts.items())
     )
 
@@ -192,12 +187,8 @@ def _ranks(ranks: list[int]) -> str:
 
 
 def _cores(own: Cores) -> str:
-    told = [] if own.cores is None else [_counted(own.cores, "core")]
-    told += [] if own.threads_per_rank is None else [f"{_counted(own.threads_per_rank, 'thread')} a rank"]
+    told = [] if own.cores is None else [counted(own.cores, "core")]
+    told += [] if own.threads_per_rank is None else [f"{counted(own.threads_per_rank, 'thread')} a rank"]
     told += [] if own.pinning is None else [own.pinning]
     said = f"run.json records {', '.join(told)}" if told else ""
     return said if own.cores is not None else "; ".join(filter(None, ("cores not recorded", said)))
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"

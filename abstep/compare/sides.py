@@ -44,6 +44,10 @@ class MeasuredSide:
     instances: pl.DataFrame
     cells: pl.DataFrame
 
+    def own(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a frame with `rank` that are about the compared ranks."""
+        return frame.filter(pl.col("rank").is_in(list(self.ranks)))
+
     @property
     def repeats(self) -> int:
         """How many repeats the run has, with or without completed windows."""

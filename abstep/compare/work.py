@@ -25,7 +25,7 @@ def signature_table(side: MeasuredSide) -> pl.DataFrame:
     """
     windows = max(1, side.windows.height)
     return (
-        side.run.work.filter(pl.col("rank").is_in(list(side.ranks)))
+        side.own(side.run.work)
         .group_by("operator", "operator_path", "base", "shape", maintain_order=True)
         .agg((pl.col("count").sum() / windows).alias("count"), (pl.col("ns").sum() / windows).alias("ns"))
         .sort("operator", "operator_path", "base", "shape", nulls_last=True)
@@ -75,7 +75,7 @@ def bytes_by_role(side: MeasuredSide) -> dict[str, float]:
 
 def passes_a_step(side: MeasuredSide) -> float | None:
     """Return forward passes a step (the median over steps); None where none is recorded."""
-    passes = side.run.passes.filter(pl.col("rank").is_in(list(side.ranks)))
+    passes = side.own(side.run.passes)
     return None if passes.is_empty() else float(np.median(passes["passes"].to_numpy()))
 
 

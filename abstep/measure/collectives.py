@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from abstep.measure.busy import Busy
 from abstep.measure.expand import expand
 from abstep.measure.timeline import NEVER
 from abstep.model import Kind
 
 if TYPE_CHECKING:
-    from abstep.measure.arrays import Flags, Int64
+    from abstep.measure.arrays import Int64
     from abstep.measure.dependencies import Dependencies
     from abstep.measure.timeline import Timeline
 
@@ -38,12 +39,13 @@ INSTANCES = {
 }
 
 
-def instances(line: Timeline, needs: Dependencies, point_to_point: Int64) -> pl.DataFrame:
+def instances(line: Timeline, needs: Dependencies, produced: Int64, point_to_point: Int64) -> pl.DataFrame:
     """Return one row a collective that a completed window's step launched.
 
     Args:
         line: one rank trace.
         needs: what its spans wait for.
+        produced: `producers` of it.
         point_to_point: rows of its sends and receives.
 
     Returns:
@@ -60,23 +62,23 @@ def instances(line: Timeline, needs: Dependencies, point_to_point: Int64) -> pl.
     if len(collective) == 0:
         return pl.DataFrame(schema=INSTANCES)
     start, end, launch = line.start[collective], line.end[collective], line.launch[collective]
-    producer = producers(line, needs)[collective]
+    producer = produced[collective]
     producer_end = np.where(producer >= 0, line.end[producer], NEVER)
     ready = np.maximum(launch, producer_end)
     consumer, inferred = _consumers(line, needs, collective)
     has = consumer >= 0
     consumer_start = np.where(has, line.start[consumer], NEVER)
     slack = np.where(has, np.maximum(consumer_start - end, 0), NEVER)
-    busy = _Busy(line, Kind.COMPUTE)
-    passed = line.kind == Kind.COMMUNICATION
-    passed[passed] = np.isin(line.row[passed], point_to_point)
-    or_passed = _Busy(line, Kind.COMPUTE, also=passed)
-    either = _Busy(line, Kind.COMPUTE, Kind.COMMUNICATION)
+    compute, either = line.kind == Kind.COMPUTE, line.kind <= Kind.COMMUNICATION
+    or_passed = compute | (either & np.isin(line.row, point_to_point))
+    busy, busy_or_passed, busy_either = (
+        Busy(line.start[chosen], line.end[chosen]) for chosen in (compute, or_passed, either)
+    )
     at = np.minimum(np.searchsorted(line.windows, line.window[collective]), len(line.windows) - 1)
     window_start = np.where(line.windows[at] == line.window[collective], line.window_start[at], start)
     window_start = np.minimum(window_start, start)
     computed, with_passed, with_all = (
-        kind.between(window_start, start) for kind in (busy, or_passed, either)
+        kind.between(window_start, start) for kind in (busy, busy_or_passed, busy_either)
     )
     known = launch != NEVER
     completion = np.where(has, np.maximum(0, end - np.maximum(needs.ready[consumer], start)), NEVER)
@@ -114,33 +116,6 @@ def instances(line: Timeline, needs: Dependencies, point_to_point: Int64) -> pl.
         for name, kind in INSTANCES.items()
         if kind == pl.Int64 or name == "consumer_row"
     ).with_columns(pl.col("consumer_row").cast(pl.Int32))
-
-
-class _Busy:
-    """Cumulative time of the union of some kinds of span, over the whole trace, not only its windows."""
-
-    def __init__(self, line: Timeline, *kinds: Kind, also: Flags | None = None) -> None:
-        chosen = np.isin(line.kind, [int(kind) for kind in kinds])
-        if also is not None:
-            chosen |= also
-        start, end = line.start[chosen], line.end[chosen]
-        if len(start) == 0:
-            start = end = np.zeros(1, dtype=np.int64)
-        latest = np.maximum.accumulate(end)
-        opens = np.ones(len(start), dtype=bool)
-        opens[1:] = start[1:] > latest[:-1]
-        heads = np.flatnonzero(opens)
-        self.start = start[heads]
-        self.end = latest[np.append(heads[1:] - 1, len(start) - 1)]
-        self.before = np.concatenate([[0], np.cumsum(self.end - self.start)])
-
-    def until(self, when: Int64) -> Int64:
-        at = np.searchsorted(self.start, when, side="right") - 1
-        inside = np.minimum(when, self.end[np.maximum(at, 0)]) - self.start[np.maximum(at, 0)]
-        return np.where(at >= 0, self.before[np.maximum(at, 0)] + np.maximum(inside, 0), 0)
-
-    def between(self, start: Int64, end: Int64) -> Int64:
-        return self.until(end) - self.until(start)
 
 
 def producers(line: Timeline, needs: Dependencies) -> Int64:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from abstep.measure.busy import Busy
 from abstep.measure.contention import SIGNATURE, SLOT, slots_of
 from abstep.measure.work import IDS, by_signature
 from abstep.model import Kind
@@ -19,7 +20,6 @@ from abstep.model import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from abstep.measure.arrays import Int64
     from abstep.measure.dictionary import Dictionary
     from abstep.measure.timeline import Timeline
     from abstep.model import RunTables
@@ -118,7 +118,7 @@ def copies_beside(line: Timeline, pairs: pl.DataFrame, directions: Mapping[str, 
         own = copies[np.isin(line.name[copies], names)]
         if len(own) == 0 or len(start) == 0:
             continue
-        busy = _busy_between(line.start[own], line.end[own], start, start + length)
+        busy = Busy(line.start[own], line.end[own]).between(start, start + length)
         there = np.flatnonzero(busy)
         found.append(
             pairs[there].select(
@@ -129,23 +129,6 @@ def copies_beside(line: Timeline, pairs: pl.DataFrame, directions: Mapping[str, 
             )
         )
     return pl.concat(found) if found else pl.DataFrame(schema=COPIES)
-
-
-def _busy_between(start: Int64, end: Int64, low: Int64, high: Int64) -> Int64:
-    """Return the length of the union of [start, end), sorted by start, within each [low, high)."""
-    latest = np.maximum.accumulate(end)
-    first = np.ones(len(start), dtype=bool)
-    first[1:] = start[1:] > latest[:-1]
-    heads = np.flatnonzero(first)
-    starts, ends = start[heads], latest[np.append(heads[1:], len(start)) - 1]
-    before = np.concatenate([[0], np.cumsum(ends - starts)])
-
-    def until(time: Int64) -> Int64:
-        at = np.searchsorted(starts, time, side="right")
-        inside = np.where(at > 0, np.maximum(ends[at - 1] - time, 0), 0)
-        return np.asarray(before[at] - inside)
-
-    return until(high) - until(low)
 
 
 def pair_copies(

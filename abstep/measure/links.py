@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abstep.measure.chain import TIE_NS
-from abstep.measure.collectives import latest_compute, producers
+from abstep.measure.collectives import latest_compute
 from abstep.measure.timeline import NEVER
 from abstep.model import Kind
 
@@ -56,24 +56,28 @@ class Links:
     last: Int64
 
 
-def links(line: Timeline, needs: Dependencies, chain: Chain, stops: Stops) -> Links:
+def links(line: Timeline, needs: Dependencies, produced: Int64, chain: Chain, stops: Stops) -> Links:
     """Link the activities of a rank trace that its completed windows launched.
 
     Args:
         line: the rank trace.
         needs: what its spans wait for.
+        produced: `collectives.producers` of it.
         chain: what each of its spans started right after.
         stops: where its host stood still.
 
     """
-    return _Linked(line, needs, chain, stops).links()
+    return _Linked(line, needs, produced, chain, stops).links()
 
 
 class _Linked:
     """One rank trace while it is linked; positions are indexes into the timeline."""
 
-    def __init__(self, line: Timeline, needs: Dependencies, chain: Chain, stops: Stops) -> None:
-        self.line, self.needs, self.chain, self.stops = line, needs, chain, stops
+    def __init__(
+        self, line: Timeline, needs: Dependencies, produced: Int64, chain: Chain, stops: Stops
+    ) -> None:
+        self.line, self.needs, self.produced = line, needs, produced
+        self.chain, self.stops = chain, stops
         self.window = _frames(line)
         self.collective = line.kind == Kind.COMMUNICATION
         self.before = line.stream_order.before
@@ -172,7 +176,7 @@ class _Linked:
         leaves = np.zeros(count, dtype=bool)
         leaves[self.target] = True
         leaves[self.stops.awaited] = True
-        leaves[producers(line, self.needs)] = True
+        leaves[self.produced] = True
         follows = self.before >= 0
         previous = self.before[follows]
         binding = self.chain.link[follows] == previous
@@ -238,7 +242,6 @@ class _Linked:
         count = len(line.start)
         number = np.full(count, -1, dtype=np.int64)
         number[collective] = np.arange(len(collective))
-        produced = producers(line, self.needs)
         awaited = (number[edges.head] >= 0) & ~edges.inferred
         compute = latest_compute(line)[edges.target[awaited]]
         other = edges.target[awaited]
@@ -248,7 +251,7 @@ class _Linked:
         member = np.concatenate(
             [np.arange(len(collective)), *(number[edges.head[awaited]],) * 2, np.arange(len(collective))]
         )
-        limit = np.concatenate([produced[collective], compute, other, ahead])
+        limit = np.concatenate([self.produced[collective], compute, other, ahead])
         there = limit >= 0
         member, limit = member[there], limit[there]
         at = line.end[limit]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.measure.marks import outermost
+
 if TYPE_CHECKING:
     from abstep.windows import CutRun
 
@@ -15,16 +17,12 @@ def forward_passes(run: CutRun) -> pl.DataFrame:
     tables = run.tables
     forward = tables.names.filter(pl.col("text").str.ends_with(".forward"))["name"]
     marks = tables.marks.filter(pl.col("name").is_in(forward.implode()))
-    outermost = (
-        marks.sort("file", "thread", "start_ns", "end_ns", descending=[False, False, False, True])
-        .with_columns(pl.col("end_ns").cum_max().shift(1).over("file", "thread").alias("covered"))
-        .filter(pl.col("covered").is_null() | (pl.col("start_ns") >= pl.col("covered")))
-    )
     steps = run.marks.select(
         "file", "step", pl.col("start_ns").alias("step_start"), pl.col("end_ns").alias("step_end")
     )
     inside = (
-        outermost.select("file", "start_ns")
+        outermost(marks)
+        .select("file", "start_ns")
         .join(steps, on="file")
         .filter((pl.col("start_ns") >= pl.col("step_start")) & (pl.col("start_ns") < pl.col("step_end")))
     )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.measure.marks import in_steps, outermost
+
 if TYPE_CHECKING:
     from abstep.windows import CutRun
 
@@ -25,22 +27,9 @@ def host_ranges(run: CutRun) -> pl.DataFrame:
         tables.marks.join(tables.names.select("name", "text"), on="name", how="left")
         .join(trains, on=["file", "thread"], how="semi")
         .filter(pl.col("step").is_null() & ~pl.col("text").str.starts_with(STEP))
-        .sort("file", "thread", "start_ns", "end_ns", descending=[False, False, False, True])
-    )
-    covered = pl.col("end_ns").cum_max().shift(1).over("file", "thread")
-    outermost = said.filter(covered.is_null() | (pl.col("start_ns") >= covered)).sort("start_ns")
-    steps = run.marks.join(run.windows.select("file", "step", "window"), on=["file", "step"]).select(
-        "file", "window", pl.col("start_ns").alias("mark_start"), pl.col("end_ns").alias("mark_end")
     )
     return (
-        outermost.join_asof(
-            steps.sort("mark_start"),
-            left_on="start_ns",
-            right_on="mark_start",
-            by="file",
-            check_sortedness=False,
-        )
-        .filter(pl.col("start_ns") < pl.col("mark_end"))
+        in_steps(run, outermost(said))
         .with_columns(
             pl.col("text").str.replace(NUMBER, "").alias("range"),
             (pl.col("end_ns") - pl.col("start_ns")).alias("ns"),

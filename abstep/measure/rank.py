@@ -9,7 +9,7 @@ import polars as pl
 
 from abstep.measure.categories import categories
 from abstep.measure.chain import Chain, chain
-from abstep.measure.collectives import INSTANCES, instances
+from abstep.measure.collectives import INSTANCES, instances, producers
 from abstep.measure.contention import BESIDE, beside, compute_spans, signatures, signatures_beside
 from abstep.measure.delays import DELAYS, start_delays
 from abstep.measure.dependencies import dependencies
@@ -106,9 +106,10 @@ def measure_rank(run: CutRun, repeat: int, rank: int, texts: Dictionary) -> Rank
         needs = dependencies(line, waits.get((line.file,), no_waits), host_calls)
         chains.append(chain(line, needs, host_calls))
         own_threads = threads.get((line.file,), no_threads)
-        limits.append(links(line, needs, chains[-1], stops(line, host_calls, own_threads)))
+        produced = producers(line, needs)
+        limits.append(links(line, needs, produced, chains[-1], stops(line, host_calls, own_threads)))
         tiles.append(categories(line))
-        found.append(instances(line, needs, passed))
+        found.append(instances(line, needs, produced, passed))
         parts.append(exposed_parts(line, needs))
         recorded.append(needs.recorded)
         work.append(compute_work(line))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from abstep.measure.marks import in_steps
+
 if TYPE_CHECKING:
     from abstep.windows import CutRun
 
@@ -20,9 +22,6 @@ def setup(run: CutRun) -> pl.DataFrame:
     allocations: calls that take or give back device memory (cudaMalloc, cudaFree and their like).
     """
     tables = run.tables
-    steps = run.marks.join(run.windows.select("file", "step", "window"), on=["file", "step"]).select(
-        "file", "window", pl.col("start_ns").alias("mark_start"), pl.col("end_ns").alias("mark_end")
-    )
     texts = tables.names.select("name", "text")
     allocated = tables.host_calls.filter(pl.col("kind") == "alloc").select(
         "file", "start_ns", what=pl.lit("allocations")
@@ -36,10 +35,7 @@ def setup(run: CutRun) -> pl.DataFrame:
         .then(pl.lit("tunings"))
         .alias("what"),
     )
-    events = pl.concat([allocated, said.drop_nulls("what")]).sort("start_ns")
-    inside = events.join_asof(
-        steps.sort("mark_start"), left_on="start_ns", right_on="mark_start", by="file", check_sortedness=False
-    ).filter(pl.col("start_ns") < pl.col("mark_end"))
+    inside = in_steps(run, pl.concat([allocated, said.drop_nulls("what")]))
     counted = inside.group_by("window").agg(
         (pl.col("what") == what).sum().cast(pl.Int32).alias(what) for what in list(SETUP)[1:]
     )

@@ -14,6 +14,7 @@ from abstep.units import (
     ABSENT,
     bytes_text,
     cells,
+    counted,
     delta_text,
     in_ascii,
     name_text,
@@ -124,9 +125,9 @@ def summary(comparison: Comparison, *, width: int = 80, unicode: bool = True, co
 
 def _head(page: _Page, comparison: Comparison) -> None:
     for name, side in comparison.sides:
-        ranks = _counted(len(side.ranks), "rank")
+        ranks = counted(len(side.ranks), "rank")
         of = f" of {side.world_size}" if side.world_size not in (None, len(side.ranks)) else ""
-        repeats = _counted(side.repeats, "repeat")
+        repeats = counted(side.repeats, "repeat")
         facts = f"({ranks}{of}, {repeats}, {name_text(side.device)})"
         page.fold(f"{name_text(side.label)} {facts}", first=f"{name:<8} ", indent=" " * 9)
     step = rows.shown(comparison, comparison.step_time)
@@ -196,7 +197,7 @@ def _slots(page: _Page, comparison: Comparison) -> None:
     elif left:
         shown = {id(row) for row in told}
         rest = rows.together(row for row in comparison.intervals if id(row) not in shown)
-        others = f"{_counted(left, 'other')}, together {time_text(rest, sign=True)}."
+        others = f"{counted(left, 'other')}, together {time_text(rest, sign=True)}."
         page.fold(others, first="  ", indent="  ")
 
 
@@ -226,7 +227,7 @@ def _contention(page: _Page, comparison: Comparison) -> None:
         for part in told:
             page.add(f"    {page.name(part, page.width - 4)}")
     if found.rest:
-        pairs = _counted(len(found.rest), "other pair")
+        pairs = counted(len(found.rest), "other pair")
         total = time_text(rows.together(found.rest), sign=True)
         page.fold(f"{pairs}, together {total}.", first="  ", indent="  ")
 
@@ -270,16 +271,10 @@ def _colour(verdict: str | None) -> str:
 def runs_table(runs: Sequence[RunRow], store: Path) -> str:
     """Return what a store holds, as `abstep runs` prints it: names whole, since `abstep forget` takes them."""
     size = bytes_text(store.stat().st_size) if store.exists() else ABSENT
-    lines = [f"{_counted(len(runs), 'run')} in {name_text(str(store))} ({size})"]
+    lines = [f"{counted(len(runs), 'run')} in {name_text(str(store))} ({size})"]
     for run in runs:
-        held = (
-            f"{_counted(run.repeats, 'repeat')}, {_counted(run.ranks, 'rank')}, {_counted(run.files, 'file')}"
-        )
+        held = f"{counted(run.repeats, 'repeat')}, {counted(run.ranks, 'rank')}, {counted(run.files, 'file')}"
         read = datetime.fromtimestamp(run.read_unix, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
         lines += ["", name_text(run.name)]
         lines.append(f"  {name_text(run.label)}: {held} of {bytes_text(run.size_bytes)}, read {read}")
     return "\n".join(lines) + "\n"
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"

@@ -252,7 +252,7 @@ def longer(extra_us, *, reason="host", lead=10 * US, ranks=(0, 1, 2), launched=1
             ),
         ]
     )
-    side = SimpleNamespace(run=SimpleNamespace(ranges=ranges), windows=windows, ranks=ranks)
+    side = SimpleNamespace(run=SimpleNamespace(ranges=ranges), windows=windows, own=lambda frame: frame)
     late = Lateness(1, 1.0, reason, called=True, lead=float(lead), pipelined=False)
     group = windows.with_columns(pl.lit(launched, pl.Int64).alias("host_launch"))
     return longer_range(side, SimpleNamespace(cells=cells), group, late)

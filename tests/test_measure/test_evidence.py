@@ -8,7 +8,7 @@ from handmade import collective, copy, joined, kernel, tables
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abstep.measure.evidence import _busy_between
+from abstep.measure.busy import Busy
 from abstep.measure.run import measure
 from abstep.windows import cut
 
@@ -148,7 +148,7 @@ def test_busy_time_is_that_of_the_union(busy, asked):
     low, wide = (np.array(column) for column in zip(*asked, strict=True))
     covered = {t for at, n in busy for t in range(at, at + n)}
     expected = [len(covered & set(range(at, at + n))) for at, n in asked]
-    assert _busy_between(start, start + length, low, low + wide).tolist() == expected
+    assert Busy(start, start + length).between(low, low + wide).tolist() == expected
 
 
 def test_copies_a_device_trace_holds_are_counted_and_threads_are_the_hosts_alone():

@@ -8,22 +8,7 @@ from handmade import collective, copy, joined, kernel, memset, ns, tables
 from abstep.errors import TraceError
 from abstep.windows import cut
 
-THREE = [(0, 90), (100, 190), (200, 290)]
-
-
-def windows(run):
-    """(rank, step) -> (start us, end us, reason) from zero, whole us where they are."""
-    zero = ns(0)
-    return {
-        (rank, step): (
-            None if start is None else (start - zero) / 1000,
-            None if end is None else (end - zero) / 1000,
-            reason,
-        )
-        for rank, step, start, end, reason in run.windows.select(
-            "rank", "step", "start_ns", "end_ns", "reason"
-        ).iter_rows()
-    }
+from .seen import THREE, windows
 
 
 def test_a_window_begins_with_the_first_work_its_step_launched_and_ends_with_the_next():
