@@ -79,7 +79,11 @@ def sequence(side: MeasuredSide, rank: int | None) -> pl.DataFrame:
     held = side.run.sequences
     own = held if rank is None else held.filter(pl.col("rank") == rank)
     first = own.select("repeat", "rank").unique().sort("repeat", "rank").head(1)
-    return own.join(first, on=["repeat", "rank"], how="semi").sort("at").drop("at", "repeat", "rank")
+    return (
+        own.join(first, on=["repeat", "rank"], how="semi", maintain_order="left")
+        .sort("at")
+        .drop("at", "repeat", "rank")
+    )
 
 
 def align(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:

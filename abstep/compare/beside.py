@@ -25,7 +25,7 @@ def beside_compute(side: MeasuredSide, weights: Weights) -> list[BesideCompute]:
     """
     duration = pl.col("end_ns") - pl.col("start_ns")
     instances = (
-        side.instances.join(weights.cells.select(CELL), on=CELL, how="semi")
+        side.instances.join(weights.cells.select(CELL), on=CELL, how="semi", maintain_order="left")
         .with_columns(duration.alias("duration_ns"))
         .with_columns(
             pl.when(pl.col("hidden_ns") == 0)

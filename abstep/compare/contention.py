@@ -72,7 +72,10 @@ def contention(
     )
     if shapes_differ(base, variant):
         quiet, beside = ([without_shapes(own) for own in frames] for frames in (quiet, beside))
-    usual = [own.join(cells, on=CELL, how="semi") for own, cells in zip(quiet, typical, strict=True)]
+    usual = [
+        own.join(cells, on=CELL, how="semi", maintain_order="left")
+        for own, cells in zip(quiet, typical, strict=True)
+    ]
     alone = _alone(usual[0], usual[1])
     values, facts, slots = [], [], []
     sides = zip(("base", "variant"), (base, variant), beside, (None, renamed), typical, strict=True)
@@ -89,7 +92,13 @@ def contention(
             .sort(*CELL, "pair"),
         )
         slots.append(paired.select("slot", "collective", "phase", "consumer", "group").unique())
-        facts.append(_facts(name, paired.join(cells, on=CELL, how="semi"), cells.height * len(side.ranks)))
+        facts.append(
+            _facts(
+                name,
+                paired.join(cells, on=CELL, how="semi", maintain_order="left"),
+                cells.height * len(side.ranks),
+            )
+        )
     borrowed = pl.any_horizontal(pl.col("borrowed_base", "borrowed_variant").fill_null(value=False))
     pairs = (
         facts[0]
@@ -180,7 +189,12 @@ def _alone(base: pl.DataFrame, variant: pl.DataFrame) -> pl.DataFrame:
         alone), borrowed.
 
     """
-    keys = pl.concat([own.select(ALONE).unique() for own in (base, variant)]).unique()
+    # sorted: sums of floats are the same to the last digit only in the same order
+    keys = (
+        pl.concat([own.select(ALONE).unique() for own in (base, variant)])
+        .unique()
+        .sort(ALONE, nulls_last=True)
+    )
     for name, own in (("base", base), ("variant", variant)):
         for level, columns in (("rank", ALONE), ("run", SIGNATURE)):
             mean = pl.col("alone_ns").sum() / pl.col("alone_count").sum()
@@ -254,7 +268,9 @@ def _control(
         )
         .select(SIGNATURE)
     )
-    kept = [own.join(quiet, on=SIGNATURE, how="semi", nulls_equal=True) for own in usual]
+    kept = [
+        own.join(quiet, on=SIGNATURE, how="semi", nulls_equal=True, maintain_order="left") for own in usual
+    ]
     windows = tuple(
         own.group_by(CELL, maintain_order=True).agg(pl.col("ns").sum().alias("control_ns")).sort(CELL)
         for own in kept

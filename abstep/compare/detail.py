@@ -74,7 +74,7 @@ class PairDetail:
                 .group_by("row")
                 .agg(pl.col("exposed_ns").sum())
             )
-            of_slot = measured.instances.join(booked, on="row", how="semi")["instance"]
+            of_slot = measured.instances.join(booked, on="row", how="semi", maintain_order="left")["instance"]
             rows = measured.instances.filter(pl.col("instance").is_in(of_slot.implode())).join(
                 booked, on="row", how="left"
             )
@@ -126,7 +126,9 @@ class PairDetail:
             compute_label().alias("compute")
         )
         return (
-            own.join(labelled.filter(pl.col("compute") == compute), on="number", how="semi")
+            own.join(
+                labelled.filter(pl.col("compute") == compute), on="number", how="semi", maintain_order="left"
+            )
             .join(tables.names, on="name", how="left")
             .select(
                 pl.col("text").alias("name"),

@@ -53,7 +53,11 @@ def with_evidence(
         means = _mean_occupancy(launched)
         sizes = [pl.col(name).alias(f"{name}_{end}") for name in COLLECTIVE for end in ("low", "high")]
         slots = _ranges(with_slots(side.instances, names).with_columns(sizes), "slot", COLLECTIVE)
-        copies = _copies(side, named_pairs(copied.join(cells, on=CELL, how="semi"), names), cells.height)
+        copies = _copies(
+            side,
+            named_pairs(copied.join(cells, on=CELL, how="semi", maintain_order="left"), names),
+            cells.height,
+        )
         told.append((compute, means, slots, copies))
 
     def of(row: ContentionRow, side: int) -> PairEvidence:
@@ -117,7 +121,7 @@ def _mean_occupancy(launched: pl.DataFrame) -> dict[str, float | None]:
     mean = pl.when((filled.null_count() == 0) & (pl.col("ns").sum() > 0)).then(
         filled.sum() / pl.col("ns").sum()
     )
-    return dict(launched.group_by("compute").agg(mean.alias("mean")).iter_rows())
+    return dict(launched.group_by("compute", maintain_order=True).agg(mean.alias("mean")).iter_rows())
 
 
 def _copies(
@@ -128,7 +132,11 @@ def _copies(
         return None
     mean = pl.col("copies_ns").sum() / max(1, windows * len(side.ranks))
     found: dict[tuple[str, str], dict[str, float]] = {}
-    summed = copied.group_by("compute", "slot", "direction").agg(mean).sort("compute", "slot", "direction")
+    summed = (
+        copied.group_by("compute", "slot", "direction", maintain_order=True)
+        .agg(mean)
+        .sort("compute", "slot", "direction")
+    )
     for compute, slot, direction, time in summed.iter_rows():
         found.setdefault((compute, slot), {})[direction] = time
     return found

@@ -27,7 +27,7 @@ def ideal_of(side: MeasuredSide, weights: Weights, step: float | None) -> Ideal 
         step: its mean step, ns.
 
     """
-    own = side.own(side.run.ideal).join(weights.cells, on=CELL, how="inner")
+    own = side.own(side.run.ideal).join(weights.cells, on=CELL, how="inner", maintain_order="left")
     if step is None or own.is_empty() or own["ideal_ns"].null_count():
         return None
     blocking = side.parts.filter(pl.col("kind") == str(ExposedKind.BLOCKING)).join(

@@ -59,7 +59,11 @@ def lateness(group: pl.DataFrame) -> Lateness:
         .agg(pl.col("instance").n_unique().alias("instances"))
     )
     causes = {
-        row["rank"]: row for row in lead_parts(group).group_by("rank").agg(pl.col(CAUSES).sum()).to_dicts()
+        row["rank"]: row
+        for row in lead_parts(group)
+        .group_by("rank", maintain_order=True)
+        .agg(pl.col(CAUSES).sum())
+        .to_dicts()
     }
     found = [
         _of_rank(rank, times / instances, lead, spread, causes.get(rank, {}))
@@ -152,20 +156,25 @@ def longer_range(
     launched = group.group_by(*CELL, "rank").agg(pl.col("host_launch").max().alias("launched"))
     own = (
         side.own(side.run.ranges)
-        .join(weights.cells, on=CELL, how="semi")
-        .join(launched, on=[*CELL, "rank"])
+        .join(weights.cells, on=CELL, how="semi", maintain_order="left")
+        .join(launched, on=[*CELL, "rank"], maintain_order="left")
         .filter(pl.col("begins") < pl.col("launched"))
     )
-    windows = side.windows.join(weights.cells, on=CELL, how="semi").select(*CELL, "rank")
-    every = windows.join(own.select("range").unique(), how="cross").join(
-        own.select(*CELL, "rank", "range", "ns"), on=[*CELL, "rank", "range"], how="left"
+    windows = side.windows.join(weights.cells, on=CELL, how="semi", maintain_order="left").select(
+        *CELL, "rank"
+    )
+    every = windows.join(own.select("range").unique(maintain_order=True), how="cross").join(
+        own.select(*CELL, "rank", "range", "ns"),
+        on=[*CELL, "rank", "range"],
+        how="left",
+        maintain_order="left",
     )
     is_late = pl.col("rank") == late.rank
     longer = (
         every.with_columns(pl.col("ns").fill_null(0))
-        .group_by(*CELL, "range")
+        .group_by(*CELL, "range", maintain_order=True)
         .agg((pl.col("ns").filter(is_late).sum() - pl.col("ns").filter(~is_late).median()).alias("longer"))
-        .group_by("range")
+        .group_by("range", maintain_order=True)
         .agg(pl.col("longer").mean())
         .drop_nulls()
         .sort(["longer", "range"], descending=[True, False])
@@ -186,7 +195,7 @@ def waited_for(group: pl.DataFrame) -> tuple[int, float] | None:
     ahead = pl.when(for_last).then("lead_ns").otherwise("peer_wait_ns")
     decided = group.filter(ahead > LATE_LEAD * pl.col("uncertain_ns"))
     by_rank = (
-        decided.group_by("last_rank")
+        decided.group_by("last_rank", maintain_order=True)
         .agg((pl.col("peer_wait_ns") * pl.col("weight")).sum().alias("waited"))
         .sort(["waited", "last_rank"], descending=[True, False])
     )

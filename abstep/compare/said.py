@@ -20,7 +20,7 @@ def warmed_up(measured: MeasuredSide, warmup: int) -> str | None:
         return None
     first = measured.windows.select("repeat", "step").unique().sort("repeat", "step")
     dropped = first.filter(pl.int_range(pl.len()).over("repeat") < warmup)
-    seen = measured.run.setup.join(dropped, on=["repeat", "step"], how="semi")
+    seen = measured.run.setup.join(dropped, on=["repeat", "step"], how="semi", maintain_order="left")
     counts = {name: int(seen[name].sum()) for name in ("allocations", "compilations", "tunings")}
     told = [f"{count} {SETUP_WORDS[name]}" for name, count in counts.items() if count]
     windows = f"the first {warmup} windows of each repeat are dropped as warm-up"

@@ -118,7 +118,11 @@ def slot_independent(parts: pl.DataFrame, instances: pl.DataFrame, weights: Weig
 def slot_presence(parts: pl.DataFrame, weights: Weights) -> dict[str, float]:
     """Return slot -> share of typical windows in which any rank has any of it."""
     held = parts.filter(pl.col("exposed_ns") > 0).select("slot", *CELL).unique()
-    counts = held.join(weights.cells, on=CELL, how="semi").group_by("slot", maintain_order=True).len()
+    counts = (
+        held.join(weights.cells, on=CELL, how="semi", maintain_order="left")
+        .group_by("slot", maintain_order=True)
+        .len()
+    )
     return {slot: count / weights.cells.height for slot, count in counts.iter_rows()}
 
 

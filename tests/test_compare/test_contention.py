@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from synth import scenario, write_pair
 
 from abstep.compare.build import CompareOptions
+from abstep.compare.contention import _alone
 from abstep.pipeline import Reading, compare_traces
 
 GROWTHS = (1.0, 1.05, 1.2, 1.9)
@@ -130,3 +132,26 @@ def test_shapes_do_not_change_what_grew(tmp_path):
     planted = float(runs[1].truth.contention()) / 1e3
     assert sum(growths[True].values()) / 1e3 == pytest.approx(planted, rel=0.10)
     assert growths[True] == pytest.approx(growths[False])
+
+
+def test_alone_durations_are_the_same_to_the_last_digit_in_any_order():
+    """Sums of floats depend on their order, and a hash's order changes from run to run."""
+    rows = [
+        {
+            "operator": f"aten::op{n}",
+            "base": "k",
+            "shape": None,
+            "rank": n % 2,
+            "alone_ns": 1_000 + 7 * n * n,
+            "alone_count": 3 + n % 5,
+        }
+        for n in range(200)
+    ]
+    base = pl.DataFrame(rows, schema_overrides={"shape": pl.String, "rank": pl.Int32})
+    variant = base.with_columns(
+        pl.col("alone_ns") + pl.col("alone_count") * 13, pl.col("alone_count") + pl.col("alone_ns") % 11
+    ).filter(pl.col("alone_ns") % 3 > 0)
+    first = _alone(base, variant)
+    for seed in range(5):
+        again = _alone(base.sample(fraction=1.0, shuffle=True, seed=seed), variant)
+        assert again.equals(first)
